@@ -1,0 +1,59 @@
+# Droidfleet. `make help` lists the targets. Everything lives in .venv; nothing global, no root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Droidfleet needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@echo "Installing into $(VENV) (once; about a minute) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
+	@touch $@
+
+.PHONY: install
+install: $(VENV)/.installed ## Make the virtual environment in .venv.
+
+.PHONY: demo
+demo: install ## Run a shopping task on five virtual phones and show the results (KEEP=1 leaves it running).
+	@$(BIN)/python -m droidfleet_demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: install ## Run the whole test suite.
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+.PHONY: lint
+lint: install ## Check format, lint, imports, protobuf files and generated files.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && ./scripts/generate_stubs.sh "$$tmp" $(BIN) && \
+	  diff -r "$$tmp/droidfleet" shared/droidfleet -x __pycache__ || { echo 'Generated stubs differ: run `make proto`.'; exit 1; }
+
+.PHONY: type
+type: install ## Check types, strictly.
+	$(BIN)/mypy
+
+.PHONY: format
+format: install ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: proto
+proto: install ## Generate the gRPC stubs from proto/.
+	./scripts/generate_stubs.sh shared $(BIN)
+
+.PHONY: bench
+bench: install ## Measure, as ratios within one run; writes build/bench.json and a table.
+	PYTHONPATH=tests $(BIN)/python -m benchmarks $(BENCH)
+
+.PHONY: clean
+clean: ## Remove the virtual environment and everything generated.
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Generated from proto/; never edited by hand (`make proto`)."""

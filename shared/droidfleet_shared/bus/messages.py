@@ -1,0 +1,236 @@
+"""Every message on the bus, as pydantic models in JSON with a version ``v``.
+
+Unknown fields are kept out (dropped), so that a newer peer may add some; an unknown *version* is refused with
+`UnknownVersionError`, which the reader reports as an event of its own. Task documents travel as their JSON text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import from_json
+
+from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.protocol.result import StepResult, TaskResult
+
+VERSION = 1
+MAX_MESSAGE_BYTES = 900 * 1024
+"""Under nats-server's default `max_payload` of 1 MiB with room for headers; larger closes the client for good."""
+
+WINDOW = 4
+"""How many executions one desired-state document carries; the rest stays queued in the database."""
+
+
+class BadMessageError(DroidfleetError):
+    """A message on the bus that cannot be read. Reported, acknowledged, never retried."""
+
+
+class UnknownVersionError(BadMessageError):
+    """A message of a version that this program does not speak."""
+
+
+class Message(BaseModel):
+    """Base of every bus message."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    v: Literal[1] = 1
+
+    def encode(self) -> bytes:
+        """The message as JSON bytes."""
+        return self.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Reads a message.
+
+        Raises:
+            UnknownVersionError: ``v`` is missing or not one that this program speaks.
+            BadMessageError: not JSON, or not of this shape.
+        """
+        check_version(data)
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            raise BadMessageError(
+                "BAD_MESSAGE", f"{cls.__name__}: {error.errors(include_input=False)[0]['msg']}"
+            ) from error
+
+
+def check_version(data: bytes) -> None:
+    """Refuses what is not JSON or not of a version that this program speaks.
+
+    Raises:
+        UnknownVersionError, BadMessageError.
+    """
+    try:
+        raw = from_json(data)
+    except ValueError as error:
+        raise BadMessageError("BAD_MESSAGE", "the message is not JSON") from error
+    version = raw.get("v") if isinstance(raw, dict) else None
+    if version != VERSION:
+        raise UnknownVersionError(
+            "UNKNOWN_MESSAGE_VERSION",
+            f"message version {version!r}; this program speaks version {VERSION}.",
+            hint="Upgrade the older of agent and controller.",
+        )
+
+
+class Wanted(StrEnum):
+    """What the controller wants of an assigned execution."""
+
+    RUN = "RUN"
+    CANCEL = "CANCEL"
+
+
+class ExecutionRef(BaseModel):
+    """One attempt at one execution."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+
+    execution_id: str
+    attempt: int
+
+
+class Assignment(ExecutionRef):
+    """One execution in an agent's window."""
+
+    wanted: Wanted
+    task: str = Field(description="The task document's JSON text, exactly as validated.")
+    start_within_s: float | None = Field(
+        None,
+        description="Seconds, counted by the agent from when it read the document, after which it must not start.",
+    )
+
+
+class DesiredState(Message):
+    """Everything that one agent should be doing, and what the controller has recorded.
+
+    The agent makes what it runs equal to ``executions`` (in order). ``recorded`` lists finished attempts whose results
+    the database holds: only then may the agent forget them. Absence is no receipt.
+    """
+
+    agent: str
+    generation: int = Field(
+        description="Grows with every change; an older document than the last one is ignored."
+    )
+    executions: tuple[Assignment, ...] = ()
+    recorded: tuple[ExecutionRef, ...] = ()
+
+
+class PhoneState(StrEnum):
+    """How the agent sees its phone."""
+
+    ONLINE = "ONLINE"
+    OFFLINE = "OFFLINE"
+    UNAUTHORIZED = "UNAUTHORIZED"
+
+
+class Heartbeat(Message):
+    """An agent's sign of life; the first of a process (``hello``) asks for the agent's name and is answered."""
+
+    agent: str
+    instance: str = Field(description="Random id of the agent process (of the agent within it).")
+    host_id: str = Field(description="Random id kept in the host's state folder: one host, one id.")
+    host: str
+    pid: int
+    hello: bool = False
+    serial: str
+    phone: PhoneState
+    version: str
+    capabilities: tuple[str, ...] = ()
+    model: str = ""
+    android: str = ""
+    battery_percent: int | None = None
+    foreground_package: str = ""
+    running: ExecutionRef | None = None
+    generation: int = Field(0, description="The last desired-state generation that the agent applied.")
+    sent_at: datetime
+
+
+class HeartbeatReply(Message):
+    """The controller's answer to a hello, and to any heartbeat of an instance that does not hold the name."""
+
+    granted: bool
+    holder: str = Field("", description="Who holds the name: host, pid and since when, for people.")
+
+
+class EventBase(Message):
+    """Fields of every event. ``sequence`` counts from 1 within one attempt and makes ingest idempotent."""
+
+    agent: str
+    execution_id: str
+    attempt: int
+    sequence: int
+    at: datetime
+
+
+class ExecutionAccepted(EventBase):
+    """The agent has taken the execution into its journal and will run it."""
+
+    kind: Literal["ExecutionAccepted"] = "ExecutionAccepted"
+
+
+class ExecutionRejected(EventBase):
+    """The agent will never run it: not its name, not a valid task, or past its time."""
+
+    kind: Literal["ExecutionRejected"] = "ExecutionRejected"
+    code: str
+    message: str
+
+
+class ExecutionStarted(EventBase):
+    """The first step is about to run."""
+
+    kind: Literal["ExecutionStarted"] = "ExecutionStarted"
+    random_seed: int | None = None
+
+
+class StepStarted(EventBase):
+    """A step is about to run."""
+
+    kind: Literal["StepStarted"] = "StepStarted"
+    step_id: str
+    path: str
+
+
+class StepFinished(EventBase):
+    """A step ended."""
+
+    kind: Literal["StepFinished"] = "StepFinished"
+    result: StepResult
+
+
+class ExecutionFinished(EventBase):
+    """The execution ended; ``result`` holds everything about it."""
+
+    kind: Literal["ExecutionFinished"] = "ExecutionFinished"
+    result: TaskResult
+
+
+Event = Annotated[
+    ExecutionAccepted | ExecutionRejected | ExecutionStarted | StepStarted | StepFinished | ExecutionFinished,
+    Field(discriminator="kind"),
+]
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def decode_event(data: bytes) -> Event:
+    """Reads any event.
+
+    Raises:
+        UnknownVersionError: of a version that this program does not speak.
+        BadMessageError: not JSON, an unknown kind, or not of its kind's shape.
+    """
+    check_version(data)
+    try:
+        return _EVENTS.validate_json(data)
+    except ValidationError as error:
+        raise BadMessageError(
+            "BAD_MESSAGE", f"event: {error.errors(include_input=False)[0]['msg']}"
+        ) from error

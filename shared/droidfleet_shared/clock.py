@@ -1,0 +1,104 @@
+"""Time as an argument: a clock port, its two implementations, and deadlines.
+
+Deciding code takes a `Clock` or a ``now``; only `SystemClock` reads the machine's clock. Durations are seconds as
+``float`` from a monotonic source; instants are aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+class Clock(ABC):
+    """Contract: `monotonic` never goes back; `now` is aware UTC; `sleep` returns no earlier than asked."""
+
+    @abstractmethod
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; unaffected by wall-clock changes."""
+
+    @abstractmethod
+    def now(self) -> datetime:
+        """The wall clock, aware UTC. For people and records, never for measuring."""
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None:
+        """Waits; cancellation passes through."""
+
+    def deadline(self, seconds: float) -> Deadline:
+        """A deadline ``seconds`` from now."""
+        return Deadline(self, self.monotonic() + seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A fixed point on one clock's monotonic line. Pass it down; never restart it on the way."""
+
+    clock: Clock
+    at: float
+
+    def remaining(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.at - self.clock.monotonic())
+
+    @property
+    def passed(self) -> bool:
+        """Whether no time is left."""
+        return self.clock.monotonic() >= self.at
+
+    def at_most(self, seconds: float) -> Deadline:
+        """The earlier of this deadline and ``seconds`` from now."""
+        return Deadline(self.clock, min(self.at, self.clock.monotonic() + seconds))
+
+
+class SystemClock(Clock):
+    """The machine's clock."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class VirtualClock(Clock):
+    """A clock that jumps: a sleep ends at once and moves the time on. For tests and simulation.
+
+    Sleepers wake in the order of their deadlines, so concurrent waits interleave as they would in real time.
+    """
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._sleepers: list[tuple[float, int]] = []
+        self._order = itertools.count()
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def advance(self, seconds: float) -> None:
+        """Moves the time on by hand (a phone that takes 30 ms to answer, say)."""
+        self._elapsed += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        mine = (self._elapsed + max(0.0, seconds), next(self._order))
+        heapq.heappush(self._sleepers, mine)
+        try:
+            await asyncio.sleep(0)
+            while self._sleepers[0] != mine:
+                await asyncio.sleep(0)
+            self._elapsed = max(self._elapsed, mine[0])
+        finally:
+            self._sleepers.remove(mine)
+            heapq.heapify(self._sleepers)

@@ -1,0 +1,78 @@
+"""The stable words of protocol v1. A word once released never changes its meaning; nobody decides on a message."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ValidationCode(StrEnum):
+    """What can be wrong with a document (protocol section 7)."""
+
+    BAD_JSON = "BAD_JSON"
+    TOO_LARGE = "TOO_LARGE"
+    UNKNOWN_FIELD = "UNKNOWN_FIELD"
+    MISSING_FIELD = "MISSING_FIELD"
+    WRONG_TYPE = "WRONG_TYPE"
+    OUT_OF_RANGE = "OUT_OF_RANGE"
+    BAD_VALUE = "BAD_VALUE"
+    UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
+    UNKNOWN_ACTION = "UNKNOWN_ACTION"
+    DUPLICATE_ID = "DUPLICATE_ID"
+    UNKNOWN_STEP = "UNKNOWN_STEP"
+    BACKWARD_GOTO = "BACKWARD_GOTO"
+    TOO_DEEP = "TOO_DEEP"
+    TOO_MANY_STEPS = "TOO_MANY_STEPS"
+    EMPTY_STEPS = "EMPTY_STEPS"
+    EMPTY_SELECTOR = "EMPTY_SELECTOR"
+    CONFLICTING_FIELDS = "CONFLICTING_FIELDS"
+    UNKNOWN_REFERENCE = "UNKNOWN_REFERENCE"
+    BAD_REGEX = "BAD_REGEX"
+    BAD_XPATH = "BAD_XPATH"
+
+
+class StepCode(StrEnum):
+    """How a step, and by its failing step a task, ended. ``OK`` exactly when ``successful`` is true."""
+
+    OK = "OK"
+    PACKAGE_MISMATCH = "PACKAGE_MISMATCH"
+    ACTIVITY_MISMATCH = "ACTIVITY_MISMATCH"
+    TARGET_NOT_FOUND = "TARGET_NOT_FOUND"
+    TARGET_DISABLED = "TARGET_DISABLED"
+    TARGET_AMBIGUOUS = "TARGET_AMBIGUOUS"
+    CONDITION_NOT_MET = "CONDITION_NOT_MET"
+    ACTION_FAILED = "ACTION_FAILED"
+    OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+    SCREEN_UNREADABLE = "SCREEN_UNREADABLE"
+    DEVICE_UNAVAILABLE = "DEVICE_UNAVAILABLE"
+    VALUE_MISSING = "VALUE_MISSING"
+    CANCELLED = "CANCELLED"
+    # Codes of a task only.
+    INVALID_TASK = "INVALID_TASK"
+    AGENT_MISMATCH = "AGENT_MISMATCH"
+    TASK_TIMEOUT = "TASK_TIMEOUT"
+    AGENT_RESTARTED = "AGENT_RESTARTED"
+
+
+OPTIONAL_SKIPS = frozenset(
+    {
+        StepCode.PACKAGE_MISMATCH,
+        StepCode.ACTIVITY_MISMATCH,
+        StepCode.TARGET_NOT_FOUND,
+        StepCode.TARGET_DISABLED,
+        StepCode.CONDITION_NOT_MET,
+        StepCode.ACTION_FAILED,
+    }
+)
+"""The failures that ``optional: true`` turns into a skip (protocol section 3, rule 6)."""
+
+
+class Detail(StrEnum):
+    """What kind of success it was, or a finer word beside a failure's code."""
+
+    NONE = ""
+    DISPATCHED_UNVERIFIED = "DISPATCHED_UNVERIFIED"
+    VERIFIED = "VERIFIED"
+    SEEN = "SEEN"
+    EXTRACTED = "EXTRACTED"
+    ALREADY_VISIBLE = "ALREADY_VISIBLE"
+    SKIPPED_OPTIONAL = "SKIPPED_OPTIONAL"

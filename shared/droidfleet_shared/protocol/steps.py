@@ -1,0 +1,106 @@
+"""The step models (protocol sections 2 and 4). One class an action; `Step` is their union, told apart by ``action``.
+
+To add an action: a class here, a member of the union, an executor in the agent, virtual-phone behaviour, tests, a page
+in ``docs/protocol/actions`` (`docs/checklists/add-an-action.md`). Containers will nest ``tuple[Step, ...]`` the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from droidfleet_shared.protocol.selector import ProtocolModel, Selector, Text
+
+DEFAULT_TIMEOUT_MS = 5_000
+MIN_TIMEOUT_MS = 100
+MAX_TIMEOUT_MS = 30_000
+
+StepId = Annotated[str, Field(min_length=1, max_length=128)]
+PackageName = Annotated[str, Field(min_length=1, max_length=255)]
+OutputField = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class StepBase(ProtocolModel):
+    """Fields that every step may have."""
+
+    touches: ClassVar[bool] = False
+    """Whether the action makes the phone do something: dispatched once, its target must be enabled."""
+
+    id: StepId = Field(description="Unique in the task; results refer to it.")
+    label: Text | None = Field(None, description="A text for people.")
+    package_name: PackageName | None = Field(
+        None, description="Wait until the foreground package is exactly this."
+    )
+    activity_name: Text | None = Field(
+        None, description="Wait until the foreground activity is this; needs `packageName` too."
+    )
+    timeout_ms: Annotated[int, Field(ge=MIN_TIMEOUT_MS, le=MAX_TIMEOUT_MS)] = Field(
+        DEFAULT_TIMEOUT_MS, description="The step's own deadline, waiting and acting together."
+    )
+    optional: bool = Field(False, description="A timeout-class failure becomes a skip.")
+
+
+class ClickStep(StepBase):
+    """Tap the one node that matches."""
+
+    touches: ClassVar[bool] = True
+
+    action: Literal["CLICK"]
+    selector: Selector
+    times: Annotated[int, Field(ge=1, le=10)] = Field(1, description="How many taps.")
+    interval_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(100, description="Pause between the taps.")
+    unless_visible: Selector | None = Field(
+        None, description="Matches on the deciding look: skipped as success."
+    )
+
+
+class InputStep(StepBase):
+    """Type into the one field that matches, and read it back."""
+
+    touches: ClassVar[bool] = True
+
+    action: Literal["INPUT"]
+    selector: Selector
+    value: Annotated[str, Field(max_length=16_384)] = Field(description="The text, byte for byte.")
+    clear: bool = Field(True, description="Replace what the field holds; false: append to it.")
+    submit: bool = Field(False, description="Press Enter after the text was verified.")
+
+
+class BackStep(StepBase):
+    """Press the Back key once."""
+
+    touches: ClassVar[bool] = True
+
+    action: Literal["BACK"]
+
+
+class WaitStep(StepBase):
+    """Wait until exactly one node matches. (`condition` instead of a selector comes with conditions.)"""
+
+    action: Literal["WAIT"]
+    selector: Selector
+
+
+class ExtractTextStep(StepBase):
+    """Read the text, else the description, of the one node that matches into an output."""
+
+    action: Literal["EXTRACT_TEXT"]
+    selector: Selector
+    output_field: OutputField = Field(description="Name of the output.")
+    append: bool = Field(False, description="Make the output a list and add to it.")
+
+
+Step = Annotated[
+    ClickStep | InputStep | BackStep | WaitStep | ExtractTextStep,
+    Field(discriminator="action"),
+]
+
+IMPLEMENTED_ACTIONS: dict[str, type[StepBase]] = {
+    "CLICK": ClickStep,
+    "INPUT": InputStep,
+    "BACK": BackStep,
+    "WAIT": WaitStep,
+    "EXTRACT_TEXT": ExtractTextStep,
+}
+"""What the validator accepts. An action that the design names and this lacks is *proposed*."""
