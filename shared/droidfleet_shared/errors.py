@@ -31,9 +31,7 @@ class DroidfleetError(Exception):
     kind: ClassVar[Kind] = "internal"
     retryable: ClassVar[bool] = False
 
-    def __init__(
-        self, code: str, message: str, *, hint: str = "", details: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, code: str, message: str, *, hint: str = "", details: Mapping[str, str] | None = None) -> None:
         super().__init__(f"{code}: {message}" + (f" {hint}" if hint else ""))
         self.code = code
         self.message = message

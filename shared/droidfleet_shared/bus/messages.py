@@ -115,9 +115,7 @@ class DesiredState(Message):
     """
 
     agent: str
-    generation: int = Field(
-        description="Grows with every change; an older document than the last one is ignored."
-    )
+    generation: int = Field(description="Grows with every change; an older document than the last one is ignored.")
     executions: tuple[Assignment, ...] = ()
     recorded: tuple[ExecutionRef, ...] = ()
 
@@ -231,6 +229,4 @@ def decode_event(data: bytes) -> Event:
     try:
         return _EVENTS.validate_json(data)
     except ValidationError as error:
-        raise BadMessageError(
-            "BAD_MESSAGE", f"event: {error.errors(include_input=False)[0]['msg']}"
-        ) from error
+        raise BadMessageError("BAD_MESSAGE", f"event: {error.errors(include_input=False)[0]['msg']}") from error

@@ -44,9 +44,7 @@ class ArtifactModel(ResultModel):
     media_type: str
     sha256: str
     size_bytes: int
-    inline: str | None = Field(
-        None, description="The content itself where it is small text, cut with a marker."
-    )
+    inline: str | None = Field(None, description="The content itself where it is small text, cut with a marker.")
 
 
 class StepResult(ResultModel):

@@ -40,15 +40,11 @@ class Selector(ProtocolModel):
     text_matches: Pattern | None = Field(None, description="A regular expression for the whole text.")
     description: Text | None = Field(None, description="The content description, equal after normalisation.")
     description_contains: Text | None = Field(None, description="A part of the content description.")
-    description_starts_with: Text | None = Field(
-        None, description="The beginning of the content description."
-    )
+    description_starts_with: Text | None = Field(None, description="The beginning of the content description.")
     description_matches: Pattern | None = Field(
         None, description="A regular expression for the whole content description."
     )
-    resource_id: Text | None = Field(
-        None, description="The resource id, with its `package:id/` part or without."
-    )
+    resource_id: Text | None = Field(None, description="The resource id, with its `package:id/` part or without.")
     class_name: Text | None = Field(None, description="The widget class, e.g. `android.widget.Button`.")
     hint: Text | None = Field(None, description="The hint of an empty field, equal after normalisation.")
     package_name: Text | None = Field(None, description="The package that owns the node.")
@@ -74,8 +70,4 @@ class Selector(ProtocolModel):
 
     def given(self) -> dict[str, object]:
         """The fields that the author gave, by their protocol (camelCase) names, in the order of the model."""
-        return {
-            to_camel(name): value
-            for name in type(self).model_fields
-            if (value := getattr(self, name)) is not None
-        }
+        return {to_camel(name): value for name in type(self).model_fields if (value := getattr(self, name)) is not None}

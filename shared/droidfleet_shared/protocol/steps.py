@@ -29,9 +29,7 @@ class StepBase(ProtocolModel):
 
     id: StepId = Field(description="Unique in the task; results refer to it.")
     label: Text | None = Field(None, description="A text for people.")
-    package_name: PackageName | None = Field(
-        None, description="Wait until the foreground package is exactly this."
-    )
+    package_name: PackageName | None = Field(None, description="Wait until the foreground package is exactly this.")
     activity_name: Text | None = Field(
         None, description="Wait until the foreground activity is this; needs `packageName` too."
     )
@@ -50,9 +48,7 @@ class ClickStep(StepBase):
     selector: Selector
     times: Annotated[int, Field(ge=1, le=10)] = Field(1, description="How many taps.")
     interval_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(100, description="Pause between the taps.")
-    unless_visible: Selector | None = Field(
-        None, description="Matches on the deciding look: skipped as success."
-    )
+    unless_visible: Selector | None = Field(None, description="Matches on the deciding look: skipped as success.")
 
 
 class InputStep(StepBase):

@@ -23,9 +23,7 @@ class TaskTemplate(ProtocolModel):
 
     schema_version: Literal[1] = Field(description="Always the integer 1.")
     task_id: TaskId = Field(description="Names the task in the library and in results.")
-    revision: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(
-        1, description="Grows with each change of the task."
-    )
+    revision: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(1, description="Grows with each change of the task.")
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=MAX_STEPS)] = Field(
         description="What to do, in order."
     )
