@@ -70,15 +70,19 @@ class SystemClock(Clock):
 
 
 class VirtualClock(Clock):
-    """A clock that jumps: a sleep ends at once and moves the time on. For tests and simulation.
+    """A clock that jumps: when nothing else can run, the earliest sleeper wakes and the time moves on to it.
 
-    Sleepers wake in the order of their deadlines, so concurrent waits interleave as they would in real time.
+    For tests and simulation. Sleepers wake in the order of their deadlines, so concurrent waits interleave as they
+    would in real time; work that awaits real I/O in between is not waited for.
     """
+
+    SETTLE_ROUNDS = 5
+    """Rounds of the event loop that others get before time moves, so that what is ready now happens first."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
         self._elapsed = 0.0
-        self._sleepers: list[tuple[float, int]] = []
+        self._sleepers: list[tuple[float, int, asyncio.Event]] = []
         self._order = itertools.count()
 
     def monotonic(self) -> float:
@@ -92,13 +96,19 @@ class VirtualClock(Clock):
         self._elapsed += seconds
 
     async def sleep(self, seconds: float) -> None:
-        mine = (self._elapsed + max(0.0, seconds), next(self._order))
+        mine = (self._elapsed + max(0.0, seconds), next(self._order), asyncio.Event())
         heapq.heappush(self._sleepers, mine)
         try:
-            await asyncio.sleep(0)
-            while self._sleepers[0] != mine:
-                await asyncio.sleep(0)
+            while True:
+                for _ in range(self.SETTLE_ROUNDS):
+                    await asyncio.sleep(0)
+                if self._sleepers[0] is mine:
+                    break
+                await mine[2].wait()
+                mine[2].clear()
             self._elapsed = max(self._elapsed, mine[0])
         finally:
             self._sleepers.remove(mine)
             heapq.heapify(self._sleepers)
+            if self._sleepers:
+                self._sleepers[0][2].set()

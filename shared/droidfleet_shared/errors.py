@@ -1,7 +1,7 @@
 """The one error tree. Every error a user can meet has a stable code, says where, and says what to do next.
 
-Raise these; map them once (`droidfleet_controller.api.errors` to gRPC status, the CLI's `failures` to text and exit code).
-Nobody decides on ``str(e)``: decide on the type or on ``code``.
+Raise these; map them once: the API's interceptor to a gRPC status, the command line to text and an exit code. Nobody
+decides on ``str(e)``: decide on the type or on ``code``.
 """
 
 from __future__ import annotations
