@@ -1,0 +1,113 @@
+"""The two ways in and out of a run while it goes on: what it announces, and how it is stopped.
+
+Owns the port `RunObserver` and the switch `RunControl`. Never decides anything about a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from droidfleet_shared.protocol.result import StepResult
+
+
+class RunObserver(ABC):
+    """Is told what a run does, in order. Each call is awaited before the run goes on.
+
+    An exception from an observer ends the run and passes to the caller of `Engine.run`; when it comes from
+    `dispatching` the phone has not been told anything.
+    """
+
+    @abstractmethod
+    async def step_started(self, step_id: str, path: str) -> None:
+        """A step begins. ``path`` is its JSON Pointer in the task, e.g. ``/steps/2``."""
+
+    @abstractmethod
+    async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+        """The phone is about to be told to do something; must be durable when it returns.
+
+        ``ordinal`` counts from 1 within the step. After a crash, a step with a `dispatching` and without a
+        `step_finished` is `OUTCOME_UNKNOWN`. An announced action that certainly did not happen (the phone refused it
+        or was not reached) may be announced again with the next ordinal.
+        """
+
+    @abstractmethod
+    async def step_finished(self, result: StepResult) -> None:
+        """A step ended, well or not."""
+
+
+class NullObserver(RunObserver):
+    """Nobody listens."""
+
+    async def step_started(self, step_id: str, path: str) -> None:
+        pass
+
+    async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+        pass
+
+    async def step_finished(self, result: StepResult) -> None:
+        pass
+
+
+class RunCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """Raised inside the engine where a cancel is honoured; `Engine.run` turns it into the code ``CANCELLED``."""
+
+
+class RunControl:
+    """Stops one run from outside, from the same event loop.
+
+    A cancel is honoured between steps, and at once inside a wait or a read of the phone. An action that was sent is
+    always awaited to its answer: a cancel never makes an outcome unknown.
+    """
+
+    def __init__(self) -> None:
+        self._reason: str | None = None
+        self._scopes: set[asyncio.Timeout] = set()
+
+    def cancel(self, reason: str) -> None:
+        """Asks the run to stop; the first ``reason`` (a sentence for people) stands in the result."""
+        if self._reason is not None:
+            return
+        self._reason = reason
+        for scope in self._scopes:
+            scope.reschedule(asyncio.get_running_loop().time())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._reason is not None
+
+    @property
+    def reason(self) -> str:
+        """Why, or an empty string."""
+        return self._reason or ""
+
+    def check(self) -> None:
+        """Raises:
+        RunCancelled: the run was asked to stop.
+        """
+        if self.cancelled:
+            raise RunCancelled
+
+    @asynccontextmanager
+    async def interruptible(self) -> AsyncIterator[None]:
+        """Its body ends early when the run is cancelled. Only for waits and reads: never put an action inside.
+
+        Raises:
+            RunCancelled: before the body when already cancelled, or from within it.
+        """
+        self.check()
+        scope = asyncio.timeout(None)
+        try:
+            async with scope:
+                self._scopes.add(scope)
+                try:
+                    yield
+                finally:
+                    self._scopes.discard(scope)
+        except TimeoutError:
+            if scope.expired():
+                raise RunCancelled from None
+            raise
