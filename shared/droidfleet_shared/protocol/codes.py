@@ -28,6 +28,13 @@ class ValidationCode(StrEnum):
     UNKNOWN_REFERENCE = "UNKNOWN_REFERENCE"
     BAD_REGEX = "BAD_REGEX"
     BAD_XPATH = "BAD_XPATH"
+    TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
+
+
+class WarningCode(StrEnum):
+    """What is worth a look and stops nothing."""
+
+    IRREVERSIBLE_EFFECT = "IRREVERSIBLE_EFFECT"
 
 
 class StepCode(StrEnum):

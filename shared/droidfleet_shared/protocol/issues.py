@@ -1,0 +1,65 @@
+"""What validation reports: issues and the outcome of validating one document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.protocol.codes import ValidationCode, WarningCode
+from droidfleet_shared.protocol.task import TaskTemplate
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""A raw JSON value, as `jsontext.parse` builds it."""
+
+TaskT = TypeVar("TaskT", bound=TaskTemplate)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing that is wrong, or worth a look.
+
+    ``path`` is a JSON Pointer to something that is in the document (for a missing field: the object that lacks it).
+    ``message`` says what was found and what was expected, ``hint`` what to write instead; may be empty.
+    """
+
+    path: str
+    code: ValidationCode | WarningCode
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation(Generic[TaskT]):
+    """The outcome. ``task`` is there exactly when ``errors`` is empty.
+
+    ``document`` is the raw tree as written, for whoever stores or changes the document; None when it is not JSON.
+    ``errors`` and ``warnings`` are in document order; warnings stop nothing.
+    """
+
+    task: TaskT | None
+    errors: tuple[Issue, ...]
+    warnings: tuple[Issue, ...]
+    document: Json
+
+    @property
+    def valid(self) -> bool:
+        """Whether the document may be saved and run."""
+        return not self.errors
+
+    def require(self) -> TaskT:
+        """The task.
+
+        Raises:
+            InvalidInputError: ``INVALID_TASK``, with every issue in ``issues``.
+        """
+        if self.task is not None:
+            return self.task
+        first = self.errors[0]
+        more = f" (and {len(self.errors) - 1} more)" if len(self.errors) > 1 else ""
+        raise InvalidInputError(
+            "INVALID_TASK",
+            f"the document is not valid: {first.path or 'document'}: {first.code}: {first.message}{more}",
+            hint=first.hint,
+            issues=self.errors,
+        )
