@@ -62,8 +62,8 @@ class Phone(ABC):
     """One phone. The contract that every adapter passes (`tests/contract/test_phone_contract.py`):
 
     - Every call ends by its ``deadline``, whatever the phone does, with a result or one of the three errors above.
-    - Reads (`dump`, `focus`, `keyboard_shown`, `screenshot`, `info`) change nothing; the adapter may repeat them, restart
-      the phone's automation server and reconnect until the deadline, then raises `PhoneUnavailableError`.
+    - Reads (`dump`, `focus`, `keyboard_shown`, `screenshot`, `info`) change nothing; the adapter may repeat them,
+      restart the phone's automation server and reconnect until the deadline, then raises `PhoneUnavailableError`.
     - Actions (`tap`, `set_focused_text`, `press`, `hide_keyboard`) reach the phone at most once for each call. True:
       done. False: the phone said that it did not do it. `ActionRefusedError`: the phone said why it did not.
       `PhoneUnavailableError`: it was never sent. `OutcomeUnknownError`: sent, and no answer.
