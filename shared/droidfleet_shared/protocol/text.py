@@ -35,9 +35,14 @@ def normalise(text: str) -> str:
     NFC; zero-width and bidirectional marks removed; every run of white space (no-break spaces too) one space; trimmed.
     Applying it twice changes nothing more.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-    return " ".join(text.split())
+    return " ".join(without_marks(text).split())
+
+
+def without_marks(text: str) -> str:
+    """The text in NFC and without zero-width and bidirectional marks; white space as it is."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
 
 
 def dump_form(text: str) -> str:
