@@ -1,0 +1,28 @@
+"""The command line `droidfleet`: words in, one gRPC call or stream, words out.
+
+Owns arguments, texts for people, output for programs and exit codes. Talks to the controller through `client` alone
+(`serve`, which starts one, excepted) and decides nothing about the fleet. Data passes
+``commands -> client -> documents (json, yaml) or tables (people)``; `failures` turns errors into text and exit codes.
+"""
+
+from __future__ import annotations
+
+import sys
+
+EXTRA_MISSING = "EXTRA_MISSING: the library '{name}' is not installed.\nhint: pip install 'droidfleet[controller]'\n"
+EXIT_UNAVAILABLE = 3
+
+
+def entry() -> None:
+    """The console script: runs the command in ``sys.argv`` and exits with the documented code."""
+    try:
+        # The base install (the agent's) lacks these libraries; loading them here lets us say so.
+        from droidfleet_controller.cli.app import main  # noqa: PLC0415
+
+        main()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing.startswith("droidfleet") or not missing:
+            raise
+        sys.stderr.write(EXTRA_MISSING.format(name=missing))
+        sys.exit(EXIT_UNAVAILABLE)

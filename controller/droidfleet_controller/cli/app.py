@@ -1,0 +1,72 @@
+"""The whole command tree, and the one place where an error becomes text and an exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from droidfleet_shared.errors import DroidfleetError
+
+from droidfleet_controller.cli import failures
+from droidfleet_controller.cli.commands import devices, events, executions, serve, tasks
+
+app = typer.Typer(
+    name="droidfleet",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serve.serve)
+app.add_typer(devices.app, name="devices")
+app.add_typer(tasks.app, name="task")
+app.add_typer(executions.app, name="execution")
+app.command("events")(events.events)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"droidfleet {version('droidfleet')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def droidfleet(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run automation on fleets of Android phones.
+
+    \b
+    Start here:
+      droidfleet serve                           the controller, on this machine
+      droidfleet-agent supervise --nats URL      an agent for each attached phone
+      droidfleet devices                         who is there
+      droidfleet task validate FILE              what is wrong with a task
+      droidfleet task run FILE --device NAME     run it
+    """
+
+
+def main() -> None:
+    """Runs the command in ``sys.argv``; leaves by `SystemExit` with a documented code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character gets an escape, never a traceback.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except DroidfleetError as error:
+        sys.stderr.write(failures.text_of(error) + "\n")
+        sys.exit(failures.exit_code(error))
+    except ModuleNotFoundError:
+        raise
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.write("INTERNAL: droidfleet made a mistake.\nhint: report it with the lines above.\n")
+        sys.exit(failures.ExitCode.INTERNAL)

@@ -1,0 +1,153 @@
+"""`droidfleet execution`: runs of tasks on devices, and what came of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from droidfleet.v1 import execution_pb2
+from droidfleet_shared.errors import InvalidInputError
+
+from droidfleet_controller.cli import documents, tables
+from droidfleet_controller.cli.client import ControllerClient
+from droidfleet_controller.cli.completion import complete_device, complete_execution, complete_task
+from droidfleet_controller.cli.failures import ExitCode
+from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
+from droidfleet_controller.cli.output import console, emit, emit_item, note
+from droidfleet_controller.cli.watching import Board, follow
+
+app = typer.Typer(no_args_is_help=True, help="Follow, list and cancel runs of tasks.")
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 100_000
+
+ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution.", autocompletion=complete_execution)]
+
+
+class StateFilter(StrEnum):
+    """An execution's state, as it is spelt on the command line."""
+
+    QUEUED = "queued"
+    ASSIGNED = "assigned"
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    PAUSED = "paused"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed-out"
+    EXPIRED = "expired"
+    REJECTED = "rejected"
+    LOST = "lost"
+
+
+@app.command("list")
+def list_executions(
+    *,
+    device: Annotated[str, typer.Option(help="Only on this device.", autocompletion=complete_device)] = "",
+    task: Annotated[str, typer.Option(metavar="TASK_ID", help="Only of it.", autocompletion=complete_task)] = "",
+    run: Annotated[str, typer.Option(metavar="RUN_ID", help="Only of this run.")] = "",
+    state: Annotated[list[StateFilter] | None, typer.Option("--state", help="Only these; repeatable.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="How many at most.")] = DEFAULT_LIMIT,
+    output: OutputOption = Output.TABLE,
+    api: ApiOption = DEFAULT_API,
+) -> None:
+    """List executions, newest first. Results come without their steps; `show` has them.
+
+    \b
+    Examples:
+      droidfleet execution list
+      droidfleet execution list --task shop-order --state failed --state timed-out
+      droidfleet execution list --device phone-05 --limit 1 -o json
+    """
+    states = [execution_pb2.ExecutionState.Value(f"EXECUTION_STATE_{item.name}") for item in state or ()]
+    with ControllerClient(api) as client:
+        items = list(client.executions(limit=limit, device=device, task_id=task, run_id=run, states=states))
+    if output is not Output.TABLE:
+        emit({"executions": [documents.execution_document(item) for item in items]}, output)
+    elif items:
+        console().print(tables.executions(items))
+    else:
+        note("No executions.")
+
+
+@app.command("show")
+def show_execution(
+    execution_id: ExecutionId, *, output: OutputOption = Output.TABLE, api: ApiOption = DEFAULT_API
+) -> None:
+    """Show one execution with the result of every step.
+
+    \b
+    Examples:
+      droidfleet execution show ID
+      droidfleet execution show ID -o json | jq .result.outputs
+    """
+    with ControllerClient(api) as client:
+        item = client.execution(execution_id)
+    if output is Output.TABLE:
+        console().print(tables.execution(item))
+    else:
+        emit(documents.execution_document(item), output)
+
+
+@app.command("watch")
+def watch_executions(
+    execution_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="The executions.", autocompletion=complete_execution)
+    ] = None,
+    *,
+    run: Annotated[str, typer.Option(metavar="RUN_ID", help="All executions of this run.")] = "",
+    output: OutputOption = Output.TABLE,
+    api: ApiOption = DEFAULT_API,
+) -> None:
+    """Watch executions until all have ended. Exits with 1 when one of them did not succeed.
+
+    With -o json, one JSON object a line: each execution as it is now, then again after every change.
+
+    \b
+    Examples:
+      droidfleet execution watch ID
+      droidfleet execution watch --run RUN_ID
+    """
+    if bool(execution_ids) == bool(run):
+        raise InvalidInputError("BAD_ARGUMENTS", "name either executions or --run RUN_ID.")
+    board = Board()
+    with ControllerClient(api) as client:
+        stream = client.watch(execution_ids or (), run_id=run)
+        if output is Output.TABLE:
+            follow(stream, board)
+            console().print(tables.results(board.executions))
+        else:
+            for item in stream:
+                board.update(item)
+                emit_item(documents.execution_document(item), output)
+    if not board.all_succeeded:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command("cancel")
+def cancel_execution(
+    execution_id: ExecutionId,
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    output: OutputOption = Output.TABLE,
+    api: ApiOption = DEFAULT_API,
+) -> None:
+    """Ask for the end of an execution.
+
+    One that waits ends at once; one that runs ends at its next step, when its agent says so. One that has ended stays
+    as it is.
+
+    \b
+    Examples:
+      droidfleet execution cancel ID --reason "wrong price"
+    """
+    with ControllerClient(api) as client:
+        item = client.cancel(execution_id, reason=reason)
+    if output is not Output.TABLE:
+        emit(documents.execution_document(item), output)
+    elif documents.state_of(item) in documents.TERMINAL:
+        note(f"{item.execution_id} on {item.device}: {documents.state_of(item)}")
+    else:
+        note(f"{item.execution_id} on {item.device}: {documents.state_of(item)}, asked to end at its next step.")

@@ -1,0 +1,219 @@
+"""What programs read: each message as a plain document of the shape that docs/cli.md promises.
+
+Field names are protocol v1's (camelCase); times are ISO 8601 in UTC, durations milliseconds, enum values bare words,
+what is not known ``null``. A field once released keeps its name and meaning. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from google.protobuf.duration_pb2 import Duration
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+Document = dict[str, object]
+
+TERMINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT", "EXPIRED", "REJECTED", "LOST"})
+
+
+def state_of(execution: execution_pb2.Execution) -> str:
+    """The state's bare word, ``SUCCEEDED``; a state newer than this program as its number."""
+    try:
+        return execution_pb2.ExecutionState.Name(execution.state).removeprefix("EXECUTION_STATE_")
+    except ValueError:
+        return str(execution.state)
+
+
+def device_state_of(device: fleet_pb2.Device) -> str:
+    """The state's bare word, ``PHONE_OFFLINE``."""
+    try:
+        return fleet_pb2.DeviceState.Name(device.state).removeprefix("DEVICE_STATE_")
+    except ValueError:
+        return str(device.state)
+
+
+def device_document(device: fleet_pb2.Device) -> Document:
+    """A device."""
+    return {
+        "name": device.name,
+        "state": device_state_of(device),
+        "serial": device.serial,
+        "model": device.model,
+        "androidVersion": device.android_version,
+        "agentVersion": device.agent_version,
+        "host": device.host,
+        "batteryPercent": device.battery_percent if device.battery_percent >= 0 else None,
+        "foregroundPackage": device.foreground_package or None,
+        "runningExecutionId": device.running_execution_id or None,
+        "backlog": device.backlog,
+        "lastSeenAt": _time(device.last_seen_at),
+        "capabilities": list(device.capabilities),
+    }
+
+
+def event_document(event: fleet_pb2.FleetEvent) -> Document:
+    """A fleet event with its payload as an object."""
+    return {
+        "eventId": event.event_id,
+        "occurredAt": _time(event.occurred_at),
+        "kind": event.kind,
+        "device": event.device or None,
+        "executionId": event.execution_id or None,
+        "attempt": event.attempt or None,
+        "summary": event.summary,
+        "payload": _object(event.payload_json),
+    }
+
+
+def task_document(task: task_pb2.TaskTemplate) -> Document:
+    """A stored task; ``documentJson`` holds its text exactly as it was saved, ``null`` in lists."""
+    return {
+        "taskId": task.task_id,
+        "revision": task.revision,
+        "stepCount": task.step_count,
+        "sha256": task.sha256,
+        "createdAt": _time(task.created_at),
+        "documentJson": task.document_json or None,
+    }
+
+
+class IssueLike(Protocol):
+    """A validation issue, the validator's own or the API's."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+
+
+def issue_documents(issues: Iterable[IssueLike]) -> list[Document]:
+    """Validation issues, in document order."""
+    return [
+        {"path": issue.path, "code": str(issue.code), "message": issue.message, "hint": issue.hint or None}
+        for issue in issues
+    ]
+
+
+def execution_document(execution: execution_pb2.Execution) -> Document:
+    """An execution; ``result`` is the protocol's TaskResult, ``null`` until it was reported."""
+    return {
+        "executionId": execution.execution_id,
+        "runId": execution.run_id,
+        "device": execution.device,
+        "taskId": execution.task_id,
+        "revision": execution.revision,
+        "state": state_of(execution),
+        "attempt": execution.attempt,
+        "stepsDone": execution.steps_done,
+        "stepCount": execution.step_count,
+        "currentStepId": execution.current_step_id or None,
+        "cancelRequested": execution.cancel_requested,
+        "reason": execution.reason or None,
+        "createdAt": _time(execution.created_at),
+        "updatedAt": _time(execution.updated_at),
+        "expiresAt": _time(execution.expires_at),
+        "version": execution.version,
+        "result": result_document(execution.result) if execution.HasField("result") else None,
+    }
+
+
+def result_document(result: execution_pb2.TaskResult) -> Document:
+    """A task's result (protocol section 3)."""
+    return {
+        "taskId": result.task_id,
+        "revision": result.revision,
+        "agentName": result.agent_name,
+        "executionId": result.execution_id,
+        "successful": result.successful,
+        "code": result.code,
+        "detail": result.detail,
+        "message": result.message,
+        "failedStepId": result.failed_step_id or None,
+        "outputs": outputs_of(result),
+        "steps": [_step(step) for step in result.steps],
+        "randomSeed": result.random_seed if result.HasField("random_seed") else None,
+        "startedAt": _time(result.started_at),
+        "durationMs": milliseconds(result.duration),
+    }
+
+
+def outputs_of(result: execution_pb2.TaskResult) -> Mapping[str, object]:
+    """What the task extracted, by output field."""
+    return _object(result.outputs_json)
+
+
+def milliseconds(duration: Duration) -> int:
+    """A duration in whole milliseconds."""
+    return duration.ToMilliseconds()
+
+
+def instant(timestamp: Timestamp) -> datetime | None:
+    """A timestamp as an aware UTC datetime; ``None`` when it was not set."""
+    return timestamp.ToDatetime(tzinfo=UTC) if timestamp.seconds or timestamp.nanos else None
+
+
+def _step(step: execution_pb2.StepResult) -> Document:
+    return {
+        "id": step.id,
+        "action": step.action,
+        "path": step.path,
+        "iteration": step.iteration,
+        "successful": step.successful,
+        "code": step.code,
+        "detail": step.detail,
+        "message": step.message,
+        "startedAt": _time(step.started_at),
+        "durationMs": milliseconds(step.duration),
+        "looks": step.looks,
+        "dispatched": step.dispatched,
+        "target": _target(step.target) if step.HasField("target") else None,
+        "candidates": [_target(candidate) for candidate in step.candidates],
+        "artifacts": [_artifact(artifact) for artifact in step.artifacts],
+    }
+
+
+def _target(target: execution_pb2.Target) -> Document:
+    bounds = target.bounds
+    return {
+        "text": target.text,
+        "description": target.description,
+        "resourceId": target.resource_id,
+        "className": target.class_name,
+        "bounds": {"left": bounds.left, "top": bounds.top, "right": bounds.right, "bottom": bounds.bottom},
+    }
+
+
+def _artifact(artifact: execution_pb2.Artifact) -> Document:
+    return {
+        "name": artifact.name,
+        "mediaType": artifact.media_type,
+        "sha256": artifact.sha256,
+        "sizeBytes": artifact.size_bytes,
+        "inline": artifact.inline_text or None,
+    }
+
+
+def _time(timestamp: Timestamp) -> str | None:
+    """ISO 8601 with milliseconds in UTC; an unset timestamp is not the year 1970."""
+    at = instant(timestamp)
+    return None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _object(text: str) -> Mapping[str, object]:
+    """JSON text of an object; what is not one (a newer controller's choice) becomes empty."""
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,29 @@
+"""Options that several commands share, as annotated types: one name, one help text, one environment variable."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+DEFAULT_API = "127.0.0.1:7400"
+
+
+class Output(StrEnum):
+    """What a command writes: a table for people, or JSON or YAML of a documented shape for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+ApiOption = Annotated[
+    str,
+    typer.Option("--api", envvar="DROIDFLEET_API", metavar="HOST:PORT", help="The controller's gRPC address."),
+]
+
+OutputOption = Annotated[
+    Output,
+    typer.Option("--output", "-o", help="table for people; json or yaml for programs (see docs/cli.md)."),
+]

@@ -1,0 +1,234 @@
+"""What people read: messages as Rich tables. Every text from elsewhere passes `text.cell`. Never prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from droidfleet_controller.cli import documents
+from droidfleet_controller.cli.text import age, cell, cut, duration, escape, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
+    from rich.console import RenderableType
+
+MAX_OUTPUT_LENGTH = 60
+"""Characters of one output in a table; programs and `execution show` get all."""
+
+STYLES = {
+    "ONLINE": "green",
+    "BUSY": "cyan",
+    "PHONE_OFFLINE": "yellow",
+    "OFFLINE": "red",
+    "RUNNING": "cyan",
+    "SUCCEEDED": "green",
+    "FAILED": "red",
+    "TIMED_OUT": "red",
+    "REJECTED": "red",
+    "LOST": "red",
+    "EXPIRED": "yellow",
+    "CANCELLED": "yellow",
+}
+
+
+def table(*columns: str) -> Table:
+    """An empty table in this program's style."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        # Folded, not cut: a name that is copied from a table must be whole.
+        made.add_column(column, overflow="fold")
+    return made
+
+
+def state(word: str) -> Text:
+    """A state in its colour."""
+    return cell(word, STYLES.get(word, ""))
+
+
+def devices(items: Iterable[fleet_pb2.Device], *, now: datetime) -> Table:
+    """One row a device."""
+    made = table("Device", "State", "Model", "Android", "Battery", "Foreground", "Backlog", "Last heard")
+    for device in items:
+        made.add_row(
+            cell(device.name),
+            state(documents.device_state_of(device)),
+            cell(device.model),
+            cell(device.android_version),
+            cell(f"{device.battery_percent} %" if device.battery_percent >= 0 else ""),
+            cell(device.foreground_package),
+            cell(str(device.backlog)),
+            cell(age(documents.instant(device.last_seen_at), now)),
+        )
+    return made
+
+
+def device(item: fleet_pb2.Device, *, now: datetime) -> Table:
+    """All that is known of one device."""
+    return facts(
+        ("Name", cell(item.name)),
+        ("State", state(documents.device_state_of(item))),
+        ("Serial", cell(item.serial)),
+        ("Model", cell(item.model)),
+        ("Android", cell(item.android_version)),
+        ("Agent", cell(f"{item.agent_version} on {item.host}")),
+        ("Battery", cell(f"{item.battery_percent} %" if item.battery_percent >= 0 else "unknown")),
+        ("Foreground", cell(item.foreground_package)),
+        ("Running", cell(item.running_execution_id)),
+        ("Backlog", cell(str(item.backlog))),
+        ("Last heard", cell(age(documents.instant(item.last_seen_at), now))),
+        ("Capabilities", cell(", ".join(item.capabilities))),
+    )
+
+
+def tasks(items: Iterable[task_pb2.TaskTemplate]) -> Table:
+    """One row a task."""
+    made = table("Task", "Revision", "Steps", "Saved")
+    for item in items:
+        saved = moment(documents.instant(item.created_at))
+        made.add_row(cell(item.task_id), cell(str(item.revision)), cell(str(item.step_count)), cell(saved))
+    return made
+
+
+def executions(items: Iterable[execution_pb2.Execution]) -> Table:
+    """One row an execution."""
+    made = table("Execution", "Device", "Task", "State", "Steps", "Created", "What happened")
+    for item in items:
+        made.add_row(
+            cell(item.execution_id),
+            cell(item.device),
+            cell(f"{item.task_id} r{item.revision}"),
+            state(documents.state_of(item)),
+            cell(f"{item.steps_done}/{item.step_count}"),
+            cell(moment(documents.instant(item.created_at))),
+            cell(_happened(item)),
+        )
+    return made
+
+
+def results(items: Sequence[execution_pb2.Execution]) -> Table:
+    """What came of a run: one row a device, with outputs, or why not and the candidates among which none was chosen."""
+    made = table("Device", "Result", "Steps", "Time", "What happened")
+    for item in items:
+        happened = Text(_happened(item))
+        for candidate in candidates_of(item):
+            happened.append("\n  ").append_text(cell(candidate, "dim"))
+        made.add_row(
+            cell(item.device),
+            state(documents.state_of(item)),
+            cell(f"{item.steps_done}/{item.step_count}"),
+            cell(duration(documents.milliseconds(item.result.duration) / 1000) if item.HasField("result") else ""),
+            happened,
+        )
+    return made
+
+
+def execution(item: execution_pb2.Execution) -> RenderableType:
+    """All about one execution: facts, steps, outputs, candidates."""
+    result = item.result
+    top = facts(
+        ("Execution", cell(item.execution_id)),
+        ("Run", cell(item.run_id)),
+        ("Device", cell(item.device)),
+        ("Task", cell(f"{item.task_id} r{item.revision}")),
+        ("State", state(documents.state_of(item))),
+        ("Attempt", cell(str(item.attempt))),
+        ("Steps", cell(f"{item.steps_done}/{item.step_count}")),
+        ("In progress", cell(item.current_step_id)),
+        ("Cancel asked", cell("yes" if item.cancel_requested else "")),
+        ("Reason", cell(item.reason)),
+        ("Created", cell(moment(documents.instant(item.created_at)))),
+        ("Changed", cell(moment(documents.instant(item.updated_at)))),
+        ("Result", cell(result.code)),
+        ("Detail", cell(result.detail)),
+        ("Message", cell(result.message)),
+        ("Failed step", cell(result.failed_step_id)),
+        ("Took", cell(duration(documents.milliseconds(result.duration) / 1000) if item.HasField("result") else "")),
+    )
+    parts: list[RenderableType] = [top]
+    if result.steps:
+        steps = table("Step", "Action", "Code", "Detail", "Time", "Looks", "Dispatched", "Message")
+        for step in result.steps:
+            steps.add_row(
+                cell(step.id),
+                cell(step.action),
+                cell(step.code, "green" if step.successful else "red"),
+                cell(step.detail),
+                cell(duration(documents.milliseconds(step.duration) / 1000)),
+                cell(str(step.looks)),
+                cell(str(step.dispatched)),
+                cell(step.message),
+            )
+        parts += [Text(), steps]
+    candidates = candidates_of(item)
+    if candidates:
+        parts += [Text(), Text("Candidates", style="bold"), *(cell(f"  {line}") for line in candidates)]
+    outputs = documents.outputs_of(result)
+    if outputs:
+        parts += [Text(), facts(*((name, cell(_value(value))) for name, value in outputs.items()))]
+    return Group(*parts)
+
+
+def task_facts(item: task_pb2.TaskTemplate) -> Table:
+    """What is known of a stored task beside its text."""
+    return facts(
+        ("Task", cell(item.task_id)),
+        ("Revision", cell(str(item.revision))),
+        ("Steps", cell(str(item.step_count))),
+        ("SHA-256", cell(item.sha256)),
+        ("Saved", cell(moment(documents.instant(item.created_at)))),
+    )
+
+
+def facts(*pairs: tuple[str, Text]) -> Table:
+    """Names and values below each other; empty values are left out."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        if value.plain:
+            made.add_row(cell(name), value)
+    return made
+
+
+def event_line(item: fleet_pb2.FleetEvent) -> str:
+    """One event as a line, safe to print."""
+    at = moment(documents.instant(item.occurred_at))
+    return escape(f"{item.event_id:>6}  {at}  {item.device:<12}  {item.kind:<18}  {item.summary}")
+
+
+def candidates_of(item: execution_pb2.Execution) -> list[str]:
+    """The nodes among which the failing step would not guess: ``Button "Add to cart" [40,900][520,1000]``."""
+    steps = [step for step in item.result.steps if not step.successful]
+    return [_target(candidate) for candidate in steps[-1].candidates] if steps else []
+
+
+def _target(target: execution_pb2.Target) -> str:
+    bounds = target.bounds
+    label = json.dumps(cut(target.text or target.description, MAX_OUTPUT_LENGTH), ensure_ascii=False)
+    kind = target.class_name.rpartition(".")[2] or "node"
+    id_part = f" {target.resource_id}" if target.resource_id else ""
+    return f"{kind} {label}{id_part} [{bounds.left},{bounds.top}][{bounds.right},{bounds.bottom}]"
+
+
+def _happened(item: execution_pb2.Execution) -> str:
+    """One line for people: outputs of a success, code, step and message of a failure, else the reason."""
+    result = item.result
+    if not item.HasField("result"):
+        return escape(item.reason or item.current_step_id)
+    if result.successful:
+        outputs = documents.outputs_of(result)
+        return ", ".join(f"{name} = {cut(_value(value), MAX_OUTPUT_LENGTH)}" for name, value in outputs.items())
+    step = f" at {result.failed_step_id}" if result.failed_step_id else ""
+    return escape(f"{result.code}{step}: {result.message}")
+
+
+def _value(value: object) -> str:
+    return escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
