@@ -7,10 +7,8 @@ from typing import Generic, TypeVar
 
 from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.protocol.codes import ValidationCode, WarningCode
+from droidfleet_shared.protocol.jsonscan import Json
 from droidfleet_shared.protocol.task import TaskTemplate
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""A raw JSON value, as `jsontext.parse` builds it."""
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 

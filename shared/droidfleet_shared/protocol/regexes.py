@@ -87,7 +87,7 @@ class Pattern:
 
 
 class _Program:
-    """The automaton (Thompson's construction). State ``i`` reads one character (`tests`), or moves on freely (`moves`)."""
+    """The automaton (Thompson's construction). A state reads one character (`tests`) or moves on freely (`moves`)."""
 
     def __init__(self, tree: Node) -> None:
         self.tests: list[Char | None] = []

@@ -1,7 +1,7 @@
 """The step models (protocol sections 2 and 4). One class an action; `Step` is their union, told apart by ``action``.
 
 To add an action: a class here, a member of the union, an executor in the agent, virtual-phone behaviour, tests, a page
-in ``docs/protocol/actions`` (`docs/checklists/add-an-action.md`). Containers will nest ``tuple[Step, ...]`` the same way.
+in ``docs/protocol/actions`` (`docs/checklists/add-an-action.md`). Containers nest ``tuple[Step, ...]`` the same way.
 """
 
 from __future__ import annotations
