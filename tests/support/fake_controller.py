@@ -1,0 +1,207 @@
+"""A controller made of canned answers, behind a real gRPC server: what the command line's tests talk to.
+
+`FakeFleet` is what a test fills in; `running` serves it on a free port of loopback. It knows no rules of the real one.
+"""
+
+# ruff: noqa: N802 - the generated servicers spell their methods as the API does
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import grpc
+
+from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
+
+THREADS = 8
+STOP_S = 1.0
+
+
+@dataclass
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the tests
+    """Makes a call fail as the real controller does: status, stable code, message, hint, issues."""
+
+    status: grpc.StatusCode
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+    issues: list[dict[str, str]] = field(default_factory=list)
+
+    def apply(self, context: grpc.ServicerContext) -> None:
+        metadata: list[tuple[str, str | bytes]] = []
+        if self.code:
+            metadata.append(("droidfleet-code", self.code))
+        if self.hint:
+            metadata.append(("droidfleet-hint", self.hint))
+        if self.issues:
+            metadata.append(("droidfleet-issues-bin", json.dumps(self.issues).encode()))
+        context.set_trailing_metadata(tuple(metadata))
+        context.abort(self.status, self.message)
+
+
+@dataclass
+class FakeFleet:
+    """The canned answers, and every request in order."""
+
+    devices: list[fleet_pb2.Device] = field(default_factory=list)
+    tasks: list[task_pb2.TaskTemplate] = field(default_factory=list)
+    executions: list[execution_pb2.Execution] = field(default_factory=list)
+    changes: list[execution_pb2.Execution | Refusal] = field(default_factory=list)
+    events: list[fleet_pb2.FleetEvent | Refusal] = field(default_factory=list)
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    page_size: int = 1000
+    requests: list[object] = field(default_factory=list)
+
+    def last(self, kind: type[object]) -> object:
+        """The newest request of this kind."""
+        return next(request for request in reversed(self.requests) if isinstance(request, kind))
+
+
+class _Servicer:
+    def __init__(self, fleet: FakeFleet) -> None:
+        self.fleet = fleet
+
+    def _take(self, request: object, context: grpc.ServicerContext) -> None:
+        self.fleet.requests.append(request)
+        refusal = self.fleet.refusals.get(type(request).__name__.removesuffix("Request"))
+        if refusal is not None:
+            refusal.apply(context)
+
+    def _page(self, token: str, count: int) -> tuple[slice, str]:
+        start = int(token or 0)
+        end = start + self.fleet.page_size
+        return slice(start, end), str(end) if end < count else ""
+
+
+class _FleetService(_Servicer, fleet_pb2_grpc.FleetServiceServicer):
+    def ListDevices(
+        self, request: fleet_pb2.ListDevicesRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.ListDevicesResponse:
+        self._take(request, context)
+        found = [item for item in self.fleet.devices if not request.states or item.state in request.states]
+        part, token = self._page(request.page_token, len(found))
+        return fleet_pb2.ListDevicesResponse(devices=found[part], next_page_token=token)
+
+    def GetDevice(
+        self, request: fleet_pb2.GetDeviceRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.GetDeviceResponse:
+        self._take(request, context)
+        return fleet_pb2.GetDeviceResponse(device=next(i for i in self.fleet.devices if i.name == request.name))
+
+    def WatchEvents(
+        self, request: fleet_pb2.WatchEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[fleet_pb2.WatchEventsResponse]:
+        self._take(request, context)
+        while self.fleet.events:
+            event = self.fleet.events.pop(0)
+            if isinstance(event, Refusal):
+                event.apply(context)
+            elif event.event_id > request.after_event_id:
+                yield fleet_pb2.WatchEventsResponse(event=event)
+
+
+class _TaskService(_Servicer, task_pb2_grpc.TaskServiceServicer):
+    def SaveTask(self, request: task_pb2.SaveTaskRequest, context: grpc.ServicerContext) -> task_pb2.SaveTaskResponse:
+        self._take(request, context)
+        return task_pb2.SaveTaskResponse(task=self.fleet.tasks[0], created=True)
+
+    def ValidateTask(
+        self, request: task_pb2.ValidateTaskRequest, context: grpc.ServicerContext
+    ) -> task_pb2.ValidateTaskResponse:
+        self._take(request, context)
+        return task_pb2.ValidateTaskResponse(valid=True)
+
+    def GetTask(self, request: task_pb2.GetTaskRequest, context: grpc.ServicerContext) -> task_pb2.GetTaskResponse:
+        self._take(request, context)
+        return task_pb2.GetTaskResponse(task=self.fleet.tasks[0])
+
+    def ListTasks(
+        self, request: task_pb2.ListTasksRequest, context: grpc.ServicerContext
+    ) -> task_pb2.ListTasksResponse:
+        self._take(request, context)
+        part, token = self._page(request.page_token, len(self.fleet.tasks))
+        return task_pb2.ListTasksResponse(tasks=self.fleet.tasks[part], next_page_token=token)
+
+
+class _ExecutionService(_Servicer, execution_pb2_grpc.ExecutionServiceServicer):
+    def RunTask(
+        self, request: execution_pb2.RunTaskRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.RunTaskResponse:
+        self._take(request, context)
+        return execution_pb2.RunTaskResponse(run_id="run-1", executions=self.fleet.executions)
+
+    def GetExecution(
+        self, request: execution_pb2.GetExecutionRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.GetExecutionResponse:
+        self._take(request, context)
+        return execution_pb2.GetExecutionResponse(execution=self.fleet.executions[0])
+
+    def ListExecutions(
+        self, request: execution_pb2.ListExecutionsRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.ListExecutionsResponse:
+        self._take(request, context)
+        part, token = self._page(request.page_token, len(self.fleet.executions))
+        found = self.fleet.executions[part][: request.page_size]
+        return execution_pb2.ListExecutionsResponse(executions=found, next_page_token=token)
+
+    def WatchExecutions(
+        self, request: execution_pb2.WatchExecutionsRequest, context: grpc.ServicerContext
+    ) -> Iterator[execution_pb2.WatchExecutionsResponse]:
+        self._take(request, context)
+        while self.fleet.changes:
+            change = self.fleet.changes.pop(0)
+            if isinstance(change, Refusal):
+                change.apply(context)
+            else:
+                yield execution_pb2.WatchExecutionsResponse(execution=change)
+
+    def CancelExecution(
+        self, request: execution_pb2.CancelExecutionRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.CancelExecutionResponse:
+        self._take(request, context)
+        return execution_pb2.CancelExecutionResponse(execution=self.fleet.executions[0])
+
+
+@contextmanager
+def running(fleet: FakeFleet) -> Iterator[str]:
+    """Serves the fleet; gives the address."""
+    server = grpc.server(ThreadPoolExecutor(THREADS))
+    fleet_pb2_grpc.add_FleetServiceServicer_to_server(_FleetService(fleet), server)
+    task_pb2_grpc.add_TaskServiceServicer_to_server(_TaskService(fleet), server)
+    execution_pb2_grpc.add_ExecutionServiceServicer_to_server(_ExecutionService(fleet), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(STOP_S).wait()
+
+
+def execution(
+    device: str = "phone-01",
+    state: execution_pb2.ExecutionState.ValueType = execution_pb2.EXECUTION_STATE_SUCCEEDED,
+    *,
+    version: int = 1,
+    steps_done: int = 0,
+    step: str = "",
+    result: execution_pb2.TaskResult | None = None,
+) -> execution_pb2.Execution:
+    """An execution of `shop-order` on a device, in run `run-1`."""
+    return execution_pb2.Execution(
+        execution_id=f"x-{device}",
+        run_id="run-1",
+        device=device,
+        task_id="shop-order",
+        revision=2,
+        state=state,
+        attempt=1,
+        version=version,
+        steps_done=steps_done,
+        step_count=4,
+        current_step_id=step,
+        result=result,
+    )
