@@ -1,0 +1,56 @@
+"""One look: a single snapshot on which package, activity and target are all decided. Reads only."""
+
+from __future__ import annotations
+
+from droidfleet_agent.driver.port import Phone
+from droidfleet_agent.screen.matching import Matcher
+from droidfleet_agent.screen.node import Node, Screen
+from droidfleet_agent.screen.parse import Hierarchy, ScreenUnreadableError, parse
+from droidfleet_agent.screen.windows import choose, is_application, rotated_display
+from droidfleet_shared.clock import Deadline
+
+
+async def take_look(phone: Phone, *, deadline: Deadline, with_activity: bool) -> Matcher:
+    """Dumps the screen and chooses its active window.
+
+    When the dump holds several windows that could be in front, the snapshot is a second dump of the active one alone.
+    ``with_activity`` adds two reads of the focus, before and after the dump: only when they agree is the activity of
+    the snapshot known, else it is empty.
+
+    Raises:
+        PhoneUnavailableError: the phone did not answer by the deadline.
+        ScreenUnreadableError: two dumps in a row could not be read.
+    """
+    size = await phone.display(deadline=deadline)
+    keyboards = await phone.input_methods(deadline=deadline)
+    before = await phone.focus(deadline=deadline) if with_activity else None
+    dumped = await _dump(phone, deadline=deadline, active_only=False)
+    windows = choose(
+        dumped.roots, input_methods=keyboards, display=rotated_display(size.width, size.height, dumped.rotation)
+    )
+    front: Node | None = windows.contenders[0] if windows.contenders else None
+    if not windows.decided:
+        dumped = await _dump(phone, deadline=deadline, active_only=True)
+        front = dumped.roots[0] if dumped.roots else None
+    activity = ""
+    if before is not None:
+        after = await phone.focus(deadline=deadline)
+        activity = after.activity if after == before else ""
+    return Matcher(
+        Screen(
+            root=front if front is not None and is_application(front, input_methods=keyboards) else None,
+            package=front.package if front is not None else "",
+            activity=activity,
+            display=rotated_display(size.width, size.height, dumped.rotation),
+            rotation=dumped.rotation,
+            keyboard=windows.keyboard,
+        )
+    )
+
+
+async def _dump(phone: Phone, *, deadline: Deadline, active_only: bool) -> Hierarchy:
+    """A readable dump; a cut one is taken once more, since the next is nearly always whole."""
+    try:
+        return parse(await phone.dump(deadline=deadline, active_only=active_only))
+    except ScreenUnreadableError:
+        return parse(await phone.dump(deadline=deadline, active_only=active_only))

@@ -1,0 +1,88 @@
+"""Words for people about selectors, nodes and screens. Bounded, and never a reason for anything: codes are.
+
+Text from a screen stands in quotes, cut; it is data.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+
+from droidfleet_agent.screen.node import Bounds, Node, Screen
+from droidfleet_shared.protocol.result import BoundsModel, TargetModel
+from droidfleet_shared.protocol.selector import Selector
+
+MAX_TEXT = 256
+"""Characters of a node's text in a result (protocol section 3)."""
+
+MAX_LABEL = 40
+MAX_LABELS = 8
+MAX_SELECTOR = 300
+
+
+def target_of(node: Node, bounds: Bounds) -> TargetModel:
+    """A node as results show it, with the visible part of its bounds."""
+    return TargetModel(
+        text=node.text[:MAX_TEXT],
+        description=node.description[:MAX_TEXT],
+        resource_id=node.resource_id[:MAX_TEXT],
+        class_name=node.class_name[:MAX_TEXT],
+        bounds=BoundsModel(left=bounds.left, top=bounds.top, right=bounds.right, bottom=bounds.bottom),
+    )
+
+
+def selector_text(selector: Selector) -> str:
+    """The selector as the author wrote it, as JSON on one line, cut."""
+    return cut(json.dumps(selector.model_dump(by_alias=True, exclude_none=True), ensure_ascii=False), MAX_SELECTOR)
+
+
+def seen_on(screen: Screen, wanted: Selector | None = None) -> str:
+    """A sentence on what the screen shows instead: the labels most like the wanted one, else the first ones."""
+    if screen.root is None:
+        return "No application window is in front."
+    labels = list(
+        dict.fromkeys(
+            label for node in screen.root.walk() if node.visible for label in (node.text, node.description) if label
+        )
+    )
+    if not labels:
+        return "The screen shows no text."
+    near = _near(labels, wanted) if wanted is not None else []
+    if near:
+        return f"Alike on the screen: {_quoted(near)}."
+    return f"On the screen: {_quoted(labels)}."
+
+
+def quoted(text: str) -> str:
+    """A text from a screen, in quotes, cut."""
+    return json.dumps(cut(text, MAX_LABEL), ensure_ascii=False)
+
+
+def cut(text: str, length: int) -> str:
+    """The text, or its beginning and a mark that it goes on."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _near(labels: list[str], wanted: Selector) -> list[str]:
+    words = [
+        word
+        for word in (
+            wanted.text,
+            wanted.text_contains,
+            wanted.text_starts_with,
+            wanted.description,
+            wanted.description_contains,
+            wanted.description_starts_with,
+        )
+        if word is not None
+    ]
+    near: list[str] = []
+    for word in words:
+        near += [label for label in labels if word.casefold() in label.casefold()]
+        near += difflib.get_close_matches(word[:MAX_TEXT], [label[:MAX_TEXT] for label in labels], n=3)
+    return list(dict.fromkeys(near))
+
+
+def _quoted(labels: list[str]) -> str:
+    shown = ", ".join(quoted(label) for label in labels[:MAX_LABELS])
+    return shown if len(labels) <= MAX_LABELS else f"{shown} and {len(labels) - MAX_LABELS} more"

@@ -1,0 +1,18 @@
+"""BACK: presses the Back key once."""
+
+from __future__ import annotations
+
+from droidfleet_agent.driver.port import Key
+from droidfleet_agent.engine.ending import StepDone
+from droidfleet_agent.engine.step import StepRun
+from droidfleet_agent.engine.wait import wait_until
+from droidfleet_shared.protocol.codes import Detail
+
+
+async def back(run: StepRun) -> StepDone:
+    """Waits for the step's package and activity when it names them, else acts without a look."""
+    while True:
+        if run.step.package_name is not None:
+            await wait_until(run, lambda _matcher: True)
+        if await run.press(Key.BACK):
+            return StepDone(Detail.DISPATCHED_UNVERIFIED)

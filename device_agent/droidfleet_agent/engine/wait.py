@@ -1,0 +1,102 @@
+"""Waits, look by look, until something holds, and names what was missing last when it never does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from droidfleet_agent.driver.port import PhoneUnavailableError
+from droidfleet_agent.engine.ending import StepFailed
+from droidfleet_agent.engine.messages import seen_on
+from droidfleet_agent.engine.step import StepRun
+from droidfleet_agent.screen.matching import Matcher
+from droidfleet_agent.screen.node import Screen
+from droidfleet_shared.protocol.codes import StepCode
+
+FIRST_PAUSE_S = 0.05
+"""Between two looks at first: three frames, the soonest that an animated screen shows something new."""
+
+PAUSE_GROWTH = 1.5
+LONGEST_PAUSE_S = 0.25
+"""Later looks are at most this far apart: it is what a wait takes too long at worst, and with a dump of 120 ms it keeps
+the phone's accessibility service two thirds idle."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Not yet. ``message`` is a sentence; ``settling``: nearly there, look again soon."""
+
+    code: StepCode
+    message: Callable[[], str]
+    settling: bool = False
+
+
+async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> T:
+    """Looks until the step's package and activity are in front and ``decide`` finds what it wants on the same look.
+
+    The first look is taken at once and a screen that is ready costs no pause.
+
+    Raises:
+        StepFailed: at the deadline, with the code of what was missing last, or `DEVICE_UNAVAILABLE` when nothing was;
+            or whatever ``decide`` raises.
+        RunCancelled.
+    """
+    missing: Missing | None = None
+    silence = ""
+    pause = FIRST_PAUSE_S
+    while not run.deadline.passed:
+        try:
+            matcher = await run.look()
+        except PhoneUnavailableError as error:
+            silence = error.message
+        else:
+            silence = ""
+            verdict: T | Missing = _front(run, matcher.screen) or decide(matcher)
+            if not isinstance(verdict, Missing):
+                return verdict
+            missing = verdict
+        await run.pause(FIRST_PAUSE_S if missing is not None and missing.settling else pause)
+        pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE_S)
+    raise _given_up(run, missing, silence)
+
+
+def _front(run: StepRun, screen: Screen) -> Missing | None:
+    package = run.step.package_name
+    if package is not None and screen.package != package:
+        return Missing(
+            StepCode.PACKAGE_MISMATCH,
+            lambda: (
+                f"The app in front must be {package} and is {screen.package or 'unknown'}. {seen_on(screen)} "
+                "Open the app before this step, or correct `packageName`."
+            ),
+        )
+    activity = run.step.activity_name
+    if activity is not None and screen.activity != full_activity(activity, package or ""):
+        return Missing(
+            StepCode.ACTIVITY_MISMATCH,
+            lambda: (
+                f"The activity in front must be {activity} and is {screen.activity or 'unknown or just changing'}. "
+                "Go to that screen before this step, or correct `activityName`."
+            ),
+        )
+    return None
+
+
+def full_activity(name: str, package: str) -> str:
+    """The full class name; Android writes one that begins with the package in short, as ``.Name``."""
+    return f"{package}{name}" if name.startswith(".") else name
+
+
+def _given_up(run: StepRun, missing: Missing | None, silence: str) -> StepFailed:
+    after = f"After {run.step.timeout_ms} ms"
+    if missing is None:
+        return StepFailed(
+            StepCode.DEVICE_UNAVAILABLE,
+            f"{after} the phone had not answered{f': {silence}' if silence else '.'} "
+            "Check that it is attached, unlocked for adb, and not busy.",
+        )
+    quiet = f" At the end the phone no longer answered: {silence}" if silence else ""
+    return StepFailed(missing.code, f"{after}: {missing.message()}{quiet}")
