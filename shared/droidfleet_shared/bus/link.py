@@ -61,7 +61,7 @@ CLOSE_TIMEOUT_S = 2.0
 FLUSH_TIMEOUT_S = 5
 
 _WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
-_PERMISSION = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"', re.IGNORECASE)
+_PERMISSION = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"')
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,10 @@ class BusLink(Bus):
         self._readers: dict[str, PullReader] = {}
         self._calls: set[_Call] = set()
         self._group: asyncio.TaskGroup | None = None
-        self._last_error = ""
+        self._first_error = ""
+        """Of the current client: later ones (a reset while closing) only hide what it was about."""
+        self._reason = ""
+        """Why the last client ended."""
 
     # Supervision.
 
@@ -137,7 +140,7 @@ class BusLink(Bus):
             log.warning(
                 "bus_disconnected",
                 servers=self._servers,
-                reason=self._last_error,
+                reason=self._reason,
                 attempt=attempt,
                 retry_in_s=round(delay, 1),
             )
@@ -146,6 +149,7 @@ class BusLink(Bus):
     async def _connection(self) -> None:
         """One client from its start to its end; returns when it is gone."""
         client = Client()
+        self._first_error = ""
         ended = asyncio.Event()
 
         async def closed() -> None:
@@ -177,14 +181,15 @@ class BusLink(Bus):
             # The answer to the flush shows that the server has the subscriptions.
             await client.flush(timeout=FLUSH_TIMEOUT_S)
             self._client = client
-            self._last_error = ""
+            self._reason = ""
             self._up.set()
             self._reconcile_wanted.set()
             log.info("bus_connected", server=client.connected_url.netloc if client.connected_url else "")
             await ended.wait()
         except (NatsError, OSError, TimeoutError) as error:
-            self._last_error = self._last_error or str(error) or type(error).__name__
+            self._first_error = self._first_error or str(error) or type(error).__name__
         finally:
+            self._reason = self._first_error
             self._disconnected()
             with suppress(NatsError, OSError, TimeoutError):
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
@@ -200,20 +205,22 @@ class BusLink(Bus):
             )
 
     async def _on_error(self, error: Exception) -> None:
-        self._last_error = str(error) or type(error).__name__
-        denied = _PERMISSION.search(self._last_error)
+        text = str(error) or type(error).__name__
+        denied = _PERMISSION.search(text)
         if denied is None:
-            log.info("bus_error", error=self._last_error)
+            self._first_error = self._first_error or text
+            log.info("bus_error", error=text)
             return
+        # nats-py hands errors over in lower case.
         verb, subject = denied.groups()
-        log.error("bus_denied", verb=verb.lower(), subject=subject)
+        log.error("bus_denied", verb=verb, subject=subject)
         # A refused publish is never answered: its caller learns it now instead of at its timeout.
         for call in list(self._calls):
-            if call.subject == subject:
+            if call.subject.lower() == subject:
                 call.end(
                     BusDeniedError(
                         "BUS_DENIED",
-                        f"the broker does not let this user publish on {subject}.",
+                        f"the broker does not let this user publish on {call.subject}.",
                         hint="Give the user the subjects that docs/operations.md lists.",
                     )
                 )
@@ -380,7 +387,7 @@ class BusLink(Bus):
         return client
 
     def _not_connected(self) -> BusUnavailableError:
-        reason = f" ({self._last_error})" if self._last_error else ""
+        reason = f" ({self._reason})" if self._reason else ""
         return BusUnavailableError(
             "BUS_UNAVAILABLE",
             f"not connected to the broker at {', '.join(self._servers)}{reason}.",
