@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import structlog
-from droidfleet_shared.bus.messages import PhoneState
-from droidfleet_shared.clock import Clock, Deadline, SystemClock
-from droidfleet_shared.errors import InvalidInputError
 
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, refusal
 from droidfleet_agent.driver.adb_program import start_program
+from droidfleet_shared.bus.messages import PhoneState
+from droidfleet_shared.clock import Clock, Deadline, SystemClock
+from droidfleet_shared.errors import InvalidInputError
 
 DEFAULT_PORT = 5037
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -42,6 +42,8 @@ MAX_OUTPUT_BYTES = 32 * 1024 * 1024
 """Bound on what one shell command may print: a PNG of a large display is 10 MB."""
 SYNC_CHUNK_BYTES = 64 * 1024
 """The largest DATA block of the sync protocol (SYNC_DATA_MAX)."""
+END_OF_OUTPUT = "droidfleet-end-of-output"
+"""Printed after each command: the stream of a command that ended and of a phone that was unplugged end alike."""
 TAIL_BYTES = 8 * 1024
 """What is kept of a long-lived shell's output, for error messages."""
 
@@ -229,11 +231,17 @@ class AdbServer:
                 yield devices
 
     async def shell(self, serial: str, command: str, *, deadline: Deadline) -> bytes:
-        """Runs a command on a phone. Returns what it printed, errors mixed in (shell protocol 1); no exit code."""
+        """Runs a command on a phone. Returns what it printed, errors mixed in (shell protocol 1).
+
+        An output that was cut because the phone went away is never returned: ``STREAM_CUT``.
+        """
         async with self._limits(deadline), await self._dial(serial) as conversation:
             await conversation.ask(f"host:transport:{serial}")
-            await conversation.ask(f"shell:{command}")
-            return await conversation.rest()
+            await conversation.ask(f"shell:{command}; echo {END_OF_OUTPUT}")
+            output, marker, _ = (await conversation.rest()).rpartition(END_OF_OUTPUT.encode())
+            if not marker:
+                raise AdbError(AdbProblem.STREAM_CUT, f"{serial} went away while it ran `{command}`")
+            return output
 
     async def open_shell(self, serial: str, command: str, *, deadline: Deadline) -> ShellStream:
         """Starts a command on a phone that runs until the stream is closed, by either side."""

@@ -21,6 +21,7 @@ class AdbProblem(StrEnum):
     DEVICE_OFFLINE = "DEVICE_OFFLINE"
     DEVICE_UNAUTHORIZED = "DEVICE_UNAUTHORIZED"
     STREAM_REFUSED = "STREAM_REFUSED"
+    STREAM_CUT = "STREAM_CUT"
 
 
 HINTS = {
@@ -32,6 +33,7 @@ HINTS = {
     AdbProblem.DEVICE_OFFLINE: "Check the cable or the network; the phone is used again as soon as adb sees it online.",
     AdbProblem.DEVICE_UNAUTHORIZED: "Unlock the phone and accept this computer's USB debugging key.",
     AdbProblem.STREAM_REFUSED: "",
+    AdbProblem.STREAM_CUT: "",
 }
 
 
@@ -59,3 +61,16 @@ def _problem(text: str) -> AdbProblem:
     if text == "closed":
         return AdbProblem.STREAM_REFUSED
     return AdbProblem.ADB_REFUSED
+
+
+def device_error(serial: str, word: str) -> AdbError:
+    """The error for a phone whose state in adb's list is not ``device``."""
+    problem = _STATES.get(word, AdbProblem.DEVICE_OFFLINE)
+    return AdbError(problem, f"adb lists {serial} as {word}")
+
+
+_STATES = {
+    "absent": AdbProblem.DEVICE_NOT_FOUND,
+    "unauthorized": AdbProblem.DEVICE_UNAUTHORIZED,
+    "authorizing": AdbProblem.DEVICE_UNAUTHORIZED,
+}

@@ -1,0 +1,76 @@
+"""JSON-RPC 2.0 as the uiautomator2 server speaks it, and what its errors say about whether an action happened. Pure.
+
+Wire facts: docs of openatx/android-uiautomator-jsonrpcserver; errors carry the Java exception's class in ``message``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from droidfleet_agent.driver.http import Answer
+from droidfleet_shared.errors import UnavailableError
+
+RPC_PATH = "/jsonrpc/0"
+HTTP_OK = 200
+
+METHOD_NOT_FOUND = -32601
+NOT_CONNECTED = "UiAutomation not connected"
+"""Android's text when the server's UiAutomation is gone: thrown before anything is injected."""
+
+_NOT_DONE = ("UiObjectNotFoundException", "StaleObjectException", NOT_CONNECTED)
+"""Thrown while the target is looked up, before it is touched."""
+
+_BROKEN = (NOT_CONNECTED, "DeadObjectException", "DeadSystemRuntimeException")
+"""The server answers and will not work again until it is started anew (the stock client restarts on the same)."""
+
+Json = None | bool | int | float | str | Sequence["Json"] | dict[str, "Json"]
+
+
+class RpcError(UnavailableError):
+    """The server answered with an error, or with something that is no answer.
+
+    ``not_done``: the method certainly had no effect. ``broken``: the server needs a restart.
+    """
+
+    def __init__(self, message: str, *, not_done: bool = False, broken: bool = False) -> None:
+        super().__init__("AUTOMATION_ERROR", message)
+        self.not_done = not_done
+        self.broken = broken
+
+
+def encode_call(call_id: int, method: str, params: Sequence[Json]) -> bytes:
+    """The body of a call. ASCII: the server's HTTP library takes a body without a charset for ASCII."""
+    return json.dumps({"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}).encode()
+
+
+def decode_result(call_id: int, answer: Answer) -> Json:
+    """The result of the call of that id.
+
+    Raises:
+        RpcError: an HTTP status other than 200, no JSON-RPC answer, another call's answer, or the method's error.
+    """
+    if answer.status != HTTP_OK:
+        raise RpcError(f"HTTP status {answer.status}", broken=True)
+    try:
+        document = json.loads(answer.body)
+    except ValueError as error:
+        raise RpcError(f"the answer is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise RpcError("the answer is no JSON-RPC answer")
+    if "error" in document:
+        raise _failure(document["error"])
+    if document.get("id") != call_id or "result" not in document:
+        raise RpcError("the answer is not that of this call")
+    return document["result"]  # type: ignore[no-any-return]  # json.loads makes nothing but Json
+
+
+def _failure(error: object) -> RpcError:
+    fields = error if isinstance(error, dict) else {"message": str(error)}
+    message = str(fields.get("message") or "")
+    text = f"{message}\n{fields.get('data') or ''}"
+    return RpcError(
+        f"{fields.get('code', '')} {message}".strip(),
+        not_done=fields.get("code") == METHOD_NOT_FOUND or any(word in text for word in _NOT_DONE),
+        broken=any(word in text for word in _BROKEN),
+    )
