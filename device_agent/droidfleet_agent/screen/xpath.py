@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
+from droidfleet_agent.screen.node import Node, Screen
+from droidfleet_agent.screen.write import node_attributes
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -58,33 +59,4 @@ def element_name(class_name: str) -> str:
 
 
 def _attributes(node: Node) -> dict[str, str]:
-    texts = {
-        "index": str(node.index),
-        "text": node.text,
-        "resource-id": node.resource_id,
-        "class": node.class_name,
-        "package": node.package,
-        "content-desc": node.description,
-        "hint": node.hint,
-        "bounds": _bounds(node.bounds),
-    }
-    flags = {
-        "checkable": node.checkable,
-        "checked": node.checked,
-        "clickable": node.clickable,
-        "enabled": node.enabled,
-        "focusable": node.focusable,
-        "focused": node.focused,
-        "scrollable": node.scrollable,
-        "long-clickable": node.long_clickable,
-        "password": node.password,
-        "selected": node.selected,
-        "visible-to-user": node.visible,
-    }
-    return {name: _NOT_XML.sub(".", text) for name, text in texts.items()} | {
-        name: "true" if flag else "false" for name, flag in flags.items()
-    }
-
-
-def _bounds(bounds: Bounds) -> str:
-    return f"[{bounds.left},{bounds.top}][{bounds.right},{bounds.bottom}]"
+    return {name: _NOT_XML.sub(".", text) for name, text in node_attributes(node).items()}
