@@ -159,7 +159,8 @@ class HttpConnection(asyncio.Protocol):
     def _finish(self) -> None:
         answer = Answer(self._status, bytes(self._body))
         self._body.clear()
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+        finished = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if finished and not self._http.trailing_data[0]:  # More bytes than the answer: as in `data_received`.
             self._http.start_next_cycle()
         else:
             self.abort()

@@ -153,7 +153,7 @@ class PhoneLink:
         if (answer.status, answer.body) != (HTTP_OK, b"pong"):
             raise AutomationDownError("AUTOMATION_DOWN", f"something else answers on the phone's port {SERVER_PORT}")
         self._automation.answered()
-        self.answered()
+        self._fresh_until = self._clock.deadline(FRESH_S)  # Proves a way, not that calls end: hung ones stay counted.
 
     async def _stop_automation(self, deadline: Deadline) -> None:
         self._broken = False

@@ -49,6 +49,9 @@ from droidfleet_shared.errors import UnavailableError
 PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Pauses between tries of a read; the last one repeats. The first try again is at once: most breaks are idle closes."""
 
+REPAIR_MIN_S = 0.02
+"""With less time left no repair is begun: it could not end, and would count as tried."""
+
 KEY_CODES = {Key.BACK: 4, Key.ENTER: 66}
 """Android's codes. Not the server's named keys: its "back" answers whether a window changed, not whether it pressed."""
 ESCAPE_KEY_CODE = 111
@@ -258,7 +261,8 @@ class AdbPhone(Phone):
                 except UnavailableError as failure:
                     error = failure
                 try:
-                    await self._link.repair(error, deadline=deadline)
+                    if deadline.remaining() >= REPAIR_MIN_S:
+                        await self._link.repair(error, deadline=deadline)
                 except UnavailableError as failure:
                     error = failure
                 tried[error.code] += 1
