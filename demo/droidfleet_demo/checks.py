@@ -1,0 +1,87 @@
+"""What the phones saw against what was reported. Pure: documents and effect lines in, verdicts out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+ORDER_PLACED = "order_placed"
+
+TOUCHES = frozenset({"tap", "long_press", "swipe", "drag", "set_text", "type_text", "key"})
+"""Kinds of effect that come of one dispatched action each."""
+
+Document = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation and whether it held; ``seen`` says what was found."""
+
+    what: str
+    held: bool
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one phone's agent reported, as far as the checks need it."""
+
+    device: str
+    state: str
+    code: str
+    candidates: int
+    dispatched: int
+    order_number: str
+
+    @classmethod
+    def of(cls, execution: Document) -> Report:
+        """Reads an execution document of `droidfleet execution ... -o json`."""
+        result = execution.get("result")
+        result = result if isinstance(result, dict) else {}
+        steps = [step for step in result.get("steps", []) if isinstance(step, dict)]
+        return cls(
+            device=str(execution.get("device")),
+            state=str(execution.get("state")),
+            code=str(result.get("code", "")),
+            candidates=len(steps[-1].get("candidates", [])) if steps else 0,
+            dispatched=sum(int(step.get("dispatched", 0)) for step in steps),
+            order_number=str(result.get("outputs", {}).get("orderNumber", "")),
+        )
+
+
+def check(reports: Sequence[Report], effects: Mapping[str, Sequence[Document]], *, twin: str) -> list[Check]:
+    """All expectations of the demo.
+
+    ``effects`` holds each device's effect log; ``twin`` is the device whose shop has two buttons of one name.
+    """
+    checks: list[Check] = []
+    for report in reports:
+        kinds = Counter(str(effect.get("kind")) for effect in effects.get(report.device, ()))
+        orders, touches = kinds[ORDER_PLACED], sum(kinds[kind] for kind in TOUCHES)
+        if report.device == twin:
+            checks += [
+                Check(
+                    f"{report.device} stopped with TARGET_AMBIGUOUS and named its candidates",
+                    (report.state, report.code) == ("FAILED", "TARGET_AMBIGUOUS") and report.candidates == 2,
+                    f"{report.state} {report.code}, {report.candidates} candidates",
+                ),
+                Check(f"{report.device} saw no order", orders == 0, f"{orders} orders"),
+            ]
+        else:
+            checks += [
+                Check(
+                    f"{report.device} succeeded and reported its order number",
+                    report.state == "SUCCEEDED" and bool(report.order_number),
+                    f"{report.state} {report.code}, order number {report.order_number!r}",
+                ),
+                Check(f"{report.device} saw exactly one order", orders == 1, f"{orders} orders"),
+            ]
+        checks.append(
+            Check(
+                f"{report.device} felt as many touches as were dispatched",
+                touches == report.dispatched and touches > 0,
+                f"{touches} touches, {report.dispatched} dispatched",
+            )
+        )
+    return checks

@@ -1,0 +1,184 @@
+"""Starts the parts of the demo as a user would, on free ports and with folders of its own, and waits until all work."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from droidfleet_agent.driver.adb_program import adb_binary
+from droidfleet_demo.processes import Part, PartFailedError, Parts
+
+SCENARIO = "shop"
+PHONES = 5
+TWIN = PHONES
+"""The number of the phone whose shop shows two buttons of one name."""
+
+BIN = Path(sys.executable).parent
+"""Where the console scripts of this very installation are."""
+
+START_S = 30.0
+"""For one part to work; each takes about a second on an idle machine."""
+
+CALL_S = 30.0
+"""For one call of the command line."""
+
+FOREIGN_PREFIXES = ("DROIDFLEET_", "ANDROID_", "ADB_", "NATS_")
+"""Settings of the user's own fleet and adb, which the demo must neither use nor touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phone:
+    """One virtual phone: its device's name, its adb serial, and the file that logs what it feels."""
+
+    name: str
+    serial: str
+    effects_path: Path
+
+    def effects(self) -> list[dict[str, object]]:
+        """Its effect log."""
+        lines = self.effects_path.read_text().splitlines() if self.effects_path.exists() else []
+        return [json.loads(line) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What runs and how to reach it. ``env`` makes every program of ours, and adb, talk to these parts alone."""
+
+    env: Mapping[str, str]
+    api: str
+    http: str
+    nats: str
+    adb: str
+    phones: tuple[Phone, ...]
+    controller: Part
+
+    @property
+    def twin(self) -> Phone:
+        """The phone whose shop shows two buttons of one name."""
+        return self.phones[TWIN - 1]
+
+    def command(self, *arguments: str) -> list[str]:
+        """`droidfleet ARGUMENTS...` of this installation."""
+        return [str(BIN / "droidfleet"), *arguments]
+
+    def ask(self, *arguments: str) -> list[dict[str, object]]:
+        """The documents that a `droidfleet` command writes as lines of JSON, or its one document.
+
+        Raises:
+            PartFailedError: it could not answer. An exit code of 1 (an execution failed) is an answer.
+        """
+        command = self.command(*arguments, "--output", "json")
+        ran = subprocess.run(command, env=dict(self.env), capture_output=True, text=True, timeout=CALL_S, check=False)
+        if ran.returncode not in {0, 1}:
+            raise PartFailedError("droidfleet " + " ".join(arguments), f"exit code {ran.returncode}", ran.stderr)
+        decoder = json.JSONDecoder()
+        documents: list[dict[str, object]] = []
+        rest = ran.stdout.strip()
+        while rest:
+            document, end = decoder.raw_decode(rest)
+            documents.append(document)
+            rest = rest[end:].strip()
+        return documents
+
+
+def start_fleet(folder: Path, parts: Parts) -> Fleet:
+    """Starts everything and returns once all devices are online. ``folder`` keeps all data and logs.
+
+    Raises:
+        PartFailedError: a part did not start, with the last lines of its log.
+    """
+    adb_port, *phone_ports = free_ports(1 + PHONES)
+    env = environment(folder, adb_port=adb_port)
+    adb = adb_binary()
+    data = folder / "controller"
+    controller = parts.start(
+        "controller",
+        [
+            *(str(BIN / "droidfleet"), "serve", "--data", str(data)),
+            *("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0"),
+        ],
+        env=env,
+    )
+    adb_server = parts.start("adb", [adb, "-P", str(adb_port), "nodaemon", "server"], env=env)
+    phones = tuple(
+        Phone(f"phone-{number:02}", f"127.0.0.1:{port}", folder / f"effects-{number:02}.jsonl")
+        for number, port in enumerate(phone_ports, start=1)
+    )
+    running_phones = [
+        _start_phone(parts, phone, twin=number == TWIN, env=env) for number, phone in enumerate(phones, 1)
+    ]
+
+    adb_server.wait_until(lambda: _listens(adb_port), within_s=START_S, what="listening")
+    for part, phone in zip(running_phones, phones, strict=True):
+        port = int(phone.serial.rpartition(":")[2])
+        part.wait_until(lambda port=port: _listens(port), within_s=START_S, what="listening")
+        subprocess.run([adb, "connect", phone.serial], env=env, capture_output=True, timeout=CALL_S, check=False)
+
+    serving = data / "serve.json"
+    controller.wait_until(serving.exists, within_s=START_S, what="serving")
+    addresses = json.loads(serving.read_text())
+    env = {**env, "DROIDFLEET_API": addresses["api"]}
+    agents = parts.start("agents", _supervise_command(addresses["nats"], phones), env=env)
+    fleet = Fleet(env, addresses["api"], addresses["http"], addresses["nats"], adb, phones, controller)
+    agents.wait_until(lambda: _online(fleet) == PHONES, within_s=START_S, what=f"{PHONES} devices online")
+    return fleet
+
+
+def environment(folder: Path, *, adb_port: int) -> dict[str, str]:
+    """The environment of every part: folders of its own, an adb server of its own, nothing of the user's fleet."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)}
+    return {
+        **kept,
+        "PATH": f"{BIN}{os.pathsep}{kept.get('PATH', os.defpath)}",
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_DATA_HOME": str(folder / "data"),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_RUNTIME_DIR": str(folder / "run"),
+        "ANDROID_ADB_SERVER_PORT": str(adb_port),
+        # This adb server sees the virtual phones alone: attached phones and emulators stay with the user's own.
+        "ADB_USB": "0",
+        "ADB_EMU": "0",
+        "ADB_MDNS": "0",
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on at this moment, each another."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(server.getsockname()[1]) for server in sockets]
+
+
+def _start_phone(parts: Parts, phone: Phone, *, twin: bool, env: Mapping[str, str]) -> Part:
+    command = [
+        *(str(BIN / "droidfleet-phone"), "--scenario", SCENARIO, "--port", phone.serial.rpartition(":")[2]),
+        *("--latency", "realistic", "--effects", str(phone.effects_path)),
+    ]
+    return parts.start(phone.name, [*command, *(["--variant", "twin"] if twin else [])], env=env)
+
+
+def _supervise_command(nats: str, phones: Sequence[Phone]) -> list[str]:
+    names = [word for phone in phones for word in ("--name", f"{phone.serial}={phone.name}")]
+    return [str(BIN / "droidfleet-agent"), "supervise", "--nats", nats, *names]
+
+
+def _online(fleet: Fleet) -> int:
+    (answer,) = fleet.ask("devices", "--state", "online")
+    devices = answer["devices"]
+    return len(devices) if isinstance(devices, list) else 0
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
