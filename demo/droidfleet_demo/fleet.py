@@ -111,14 +111,10 @@ def start_fleet(folder: Path, parts: Parts) -> Fleet:
         Phone(f"phone-{number:02}", f"127.0.0.1:{port}", folder / f"effects-{number:02}.jsonl")
         for number, port in enumerate(phone_ports, start=1)
     )
-    running_phones = [
-        _start_phone(parts, phone, twin=number == TWIN, env=env) for number, phone in enumerate(phones, 1)
-    ]
-
-    adb_server.wait_until(lambda: _listens(adb_port), within_s=START_S, what="listening")
-    for part, phone in zip(running_phones, phones, strict=True):
-        port = int(phone.serial.rpartition(":")[2])
-        part.wait_until(lambda port=port: _listens(port), within_s=START_S, what="listening")
+    started = [_start_phone(parts, phone, twin=number == TWIN, env=env) for number, phone in enumerate(phones, start=1)]
+    _wait_listening(adb_server, adb_port)
+    for part, phone, port in zip(started, phones, phone_ports, strict=True):
+        _wait_listening(part, port)
         subprocess.run([adb, "connect", phone.serial], env=env, capture_output=True, timeout=CALL_S, check=False)
 
     serving = data / "serve.json"
@@ -176,9 +172,12 @@ def _online(fleet: Fleet) -> int:
     return len(devices) if isinstance(devices, list) else 0
 
 
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+def _wait_listening(part: Part, port: int) -> None:
+    def listens() -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    part.wait_until(listens, within_s=START_S, what="listening")

@@ -35,7 +35,7 @@ Data and logs are in {folder}. Ctrl-C here ends everything and removes them."""
 
 
 def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
-    """Runs the whole demo; whether all was as expected. With ``keep`` it returns only by `KeyboardInterrupt`.
+    """Runs the whole demo; whether all was as expected. With ``keep`` it stays until Ctrl-C.
 
     Raises:
         PartFailedError: a part did not start or did not live.
@@ -67,7 +67,8 @@ def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
     say(f"\n{'All as expected' if held else 'NOT as expected'}, after {time.monotonic() - started:.1f} s.")
     if keep:
         _wait(fleet, parts, folder, execution=next(iter(ended)))
-    say("Go on by hand: `make demo KEEP=1` leaves it running and says what to try.")
+    else:
+        say("Go on by hand: `make demo KEEP=1` leaves it running and says what to try.")
     return held
 
 
@@ -99,9 +100,12 @@ def _wait(fleet: Fleet, parts: Parts, folder: Path, *, execution: str) -> None:
             folder=folder,
         )
     )
-    while True:
-        parts.require_all_alive()
-        time.sleep(10 * POLL_S)
+    try:
+        while True:
+            parts.require_all_alive()
+            time.sleep(10 * POLL_S)
+    except KeyboardInterrupt:
+        say("\nStopping everything.")
 
 
 def _first(items: object) -> dict[str, object]:
