@@ -1,0 +1,57 @@
+"""The demo's checks fail when what the phones felt and what was reported differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from droidfleet_demo.checks import Report, check
+
+GOOD = Report("phone-01", "SUCCEEDED", "OK", candidates=0, dispatched=2, order_number="A-1001")
+TWIN = Report("phone-05", "FAILED", "TARGET_AMBIGUOUS", candidates=2, dispatched=1, order_number="")
+TAP, TEXT, ORDER = {"kind": "tap"}, {"kind": "set_text"}, {"kind": "order_placed"}
+FELT = "phone-01 felt as many touches as were dispatched"
+EFFECTS = {"phone-01": [TAP, TEXT, ORDER], "phone-05": [TAP]}
+
+
+def test_all_holds_when_phones_and_reports_agree() -> None:
+    assert all(item.held for item in check([GOOD, TWIN], EFFECTS, twin="phone-05"))
+
+
+@pytest.mark.parametrize(
+    ("good", "twin", "effects", "wrong"),
+    [
+        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT, ORDER, ORDER]}, "phone-01 saw exactly one order"),
+        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT]}, "phone-01 saw exactly one order"),
+        (
+            GOOD,
+            TWIN,
+            {**EFFECTS, "phone-01": [TAP, TAP, TEXT, ORDER]},
+            "phone-01 felt as many touches as were dispatched",
+        ),
+        (GOOD, TWIN, {**EFFECTS, "phone-05": [TAP, ORDER]}, "phone-05 saw no order"),
+        (replace(GOOD, order_number=""), TWIN, EFFECTS, "phone-01 succeeded and reported its order number"),
+        (
+            GOOD,
+            replace(TWIN, candidates=0),
+            EFFECTS,
+            "phone-05 stopped with TARGET_AMBIGUOUS and named its candidates",
+        ),
+    ],
+)
+def test_one_difference_fails_its_own_check_alone(
+    good: Report, twin: Report, effects: dict[str, list[dict[str, object]]], wrong: str
+) -> None:
+    assert [item.what for item in check([good, twin], effects, twin="phone-05") if not item.held] == [wrong]
+
+
+def test_report_is_read_from_the_document_that_the_command_line_writes() -> None:
+    step = {"dispatched": 2, "candidates": [{}, {}]}
+    result = {"code": "OK", "steps": [{"dispatched": 1}, step], "outputs": {"orderNumber": "A-1"}}
+    report = Report.of({"device": "phone-01", "state": "SUCCEEDED", "result": result})
+    assert report == Report("phone-01", "SUCCEEDED", "OK", candidates=2, dispatched=3, order_number="A-1")
+
+
+def test_execution_without_a_result_is_a_report_of_nothing() -> None:
+    assert Report.of({"device": "a", "state": "LOST", "result": None}) == Report("a", "LOST", "", 0, 0, "")
