@@ -28,7 +28,7 @@ class WindowTree:
         # Costs 10 MB and 20 ms at import: only tasks that use xpath pay for it.
         from lxml import etree  # noqa: PLC0415
 
-        self._failures = (etree.XPathError,)
+        self._failures = (etree.XPathError, ValueError)  # ValueError: not XML text
         self._nodes: dict[_Element, Node] = {}
         self._top = etree.Element("hierarchy", rotation=str(screen.rotation))
         pending = [(self._top, screen.root)] if screen.root is not None else []
