@@ -102,7 +102,7 @@ def start_fleet(folder: Path, parts: Parts) -> Fleet:
         "controller",
         [
             *(str(BIN / "droidfleet"), "serve", "--data", str(data)),
-            *("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0"),
+            *("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--broker-listen", "127.0.0.1:0"),
         ],
         env=env,
     )

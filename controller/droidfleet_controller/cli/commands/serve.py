@@ -2,7 +2,77 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Annotated
 
-def serve() -> None:
-    """Run the controller."""
-    raise NotImplementedError
+import typer
+
+
+def _env(name: str) -> str:
+    """What the help says of a setting's environment variable; `load_settings` is what reads it."""
+    return f"[dim]\\[env var: DROIDFLEET_{name}][/dim]"
+
+
+def serve(
+    *,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help=f"Of the gRPC API; default 127.0.0.1:7400. {_env('LISTEN')}"),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help=f"Of /metrics, /healthz, /readyz; default 127.0.0.1:7401. {_env('HTTP')}"
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help=f"Database and broker; default ~/.local/share/droidfleet. {_env('DATA')}"),
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help=f"A database of your own; default SQLite in --data. {_env('DATABASE')}"),
+    ] = None,
+    nats: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help=f"A NATS server of your own; default an embedded one. {_env('NATS')}"),
+    ] = None,
+    broker_listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help=f"Of the embedded broker; default 127.0.0.1:7422. {_env('BROKER_LISTEN')}"
+        ),
+    ] = None,
+    heartbeat_s: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help=f"How often agents report; default 10. {_env('HEARTBEAT_S')}"),
+    ] = None,
+) -> None:
+    """Run the controller, with a broker of its own, until Ctrl-C or SIGTERM.
+
+    Listens on loopback. Port 0 takes a free port; the chosen ones are printed and written to serve.json in the data
+    folder. Every setting can also come from the environment; docs/operations.md has them all.
+
+    \b
+    Examples:
+      droidfleet serve
+      droidfleet serve --data /var/lib/droidfleet --nats nats://127.0.0.1:4222
+      droidfleet serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --broker-listen 127.0.0.1:0 --data ./fleet
+    """
+    # These bring the database and the bus, which no other command needs.
+    from droidfleet_controller.app import serve as run  # noqa: PLC0415
+    from droidfleet_controller.settings import load_settings  # noqa: PLC0415
+
+    settings = load_settings(
+        {
+            "listen": listen,
+            "http": http,
+            "data": data,
+            "database": database,
+            "nats": nats,
+            "broker_listen": broker_listen,
+            "heartbeat_s": heartbeat_s,
+        }
+    )
+    asyncio.run(run(settings))
