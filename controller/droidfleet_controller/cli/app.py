@@ -9,10 +9,10 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from droidfleet_shared.errors import DroidfleetError
 
 from droidfleet_controller.cli import failures
 from droidfleet_controller.cli.commands import devices, events, executions, serve, tasks
+from droidfleet_shared.errors import DroidfleetError
 
 app = typer.Typer(
     name="droidfleet",

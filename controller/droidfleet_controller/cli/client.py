@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
-from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
 
+from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
 from droidfleet_controller.cli.failures import from_rpc
 
 if TYPE_CHECKING:

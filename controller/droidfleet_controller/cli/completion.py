@@ -6,10 +6,9 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from droidfleet_shared.errors import DroidfleetError
-
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.options import DEFAULT_API
+from droidfleet_shared.errors import DroidfleetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

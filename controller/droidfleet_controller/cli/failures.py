@@ -11,6 +11,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import grpc
+
+from droidfleet_controller.cli.text import escape
 from droidfleet_shared.errors import (
     ConflictError,
     DeniedError,
@@ -22,8 +24,6 @@ from droidfleet_shared.errors import (
     PreconditionError,
     UnavailableError,
 )
-
-from droidfleet_controller.cli.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

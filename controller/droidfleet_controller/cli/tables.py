@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
     from rich.console import RenderableType
+
+    from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
 
 MAX_OUTPUT_LENGTH = 60
 """Characters of one output in a table; programs and `execution show` get all."""

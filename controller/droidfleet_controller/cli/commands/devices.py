@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from droidfleet.v1 import fleet_pb2
 
+from droidfleet.v1 import fleet_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device

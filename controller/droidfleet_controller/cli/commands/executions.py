@@ -6,9 +6,8 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from droidfleet.v1 import execution_pb2
-from droidfleet_shared.errors import InvalidInputError
 
+from droidfleet.v1 import execution_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_execution, complete_task
@@ -16,6 +15,7 @@ from droidfleet_controller.cli.failures import ExitCode
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import console, emit, emit_item, note
 from droidfleet_controller.cli.watching import Board, follow
+from droidfleet_shared.errors import InvalidInputError
 
 app = typer.Typer(no_args_is_help=True, help="Follow, list and cancel runs of tasks.")
 

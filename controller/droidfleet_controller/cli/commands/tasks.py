@@ -8,9 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from droidfleet.v1 import execution_pb2, fleet_pb2
-from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
+from droidfleet.v1 import execution_pb2, fleet_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_task
@@ -19,6 +18,7 @@ from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, Ou
 from droidfleet_controller.cli.output import console, emit, note
 from droidfleet_controller.cli.text import escape
 from droidfleet_controller.cli.watching import Board, follow
+from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,9 +43,8 @@ def validate_task(file: FileArgument, *, output: OutputOption = Output.TABLE) ->
       cat task.json | droidfleet task validate - -o json
     """
     # The validator's models take longer to load than all the rest of this program.
-    from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
-
     from droidfleet_controller.cli.sources import read_bytes  # noqa: PLC0415
+    from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
 
     outcome = validate_document(read_bytes(file))
     errors, warnings = documents.issue_documents(outcome.errors), documents.issue_documents(outcome.warnings)
