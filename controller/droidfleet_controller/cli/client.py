@@ -15,6 +15,7 @@ import grpc
 
 from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
 from droidfleet_controller.cli.failures import from_rpc
+from droidfleet_shared.net import parse_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,14 +52,14 @@ T = TypeVar("T")
 class ControllerClient:
     """A context manager around one channel to the controller at ``address`` (``host:port``).
 
-    Every method raises a `DroidfleetError` and nothing else: `UnavailableError` with code ``CONTROLLER_UNAVAILABLE``
-    when nobody answers, else what the controller said.
+    Raises `InvalidInputError` (``BAD_ADDRESS``) for another form. Every method raises a `DroidfleetError` and nothing
+    else: `UnavailableError` with code ``CONTROLLER_UNAVAILABLE`` when nobody answers, else what the controller said.
     """
 
     def __init__(self, address: str, *, reconnect_s: float = RECONNECT_S) -> None:
-        self.address = address
+        self.address = str(parse_endpoint(address, setting="--api"))
         self._reconnect_s = reconnect_s
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._channel = grpc.insecure_channel(self.address, options=_OPTIONS)
         self._fleet = fleet_pb2_grpc.FleetServiceStub(self._channel)
         self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
         self._executions = execution_pb2_grpc.ExecutionServiceStub(self._channel)

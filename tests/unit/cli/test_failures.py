@@ -107,6 +107,7 @@ def test_message_of_the_controller_cannot_act_on_the_terminal(droidfleet: Comman
         ["task", "run", "shop-order", "--expires-in", "soon"],
         ["task", "run"],
         ["devices", "--output", "xml"],
+        ["devices", "--api", "somewhere"],
     ],
 )
 def test_wrong_arguments_exit_with_two(droidfleet: Command, arguments: list[str]) -> None:
