@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.protocol.codes import ValidationCode, WarningCode
-from droidfleet_shared.protocol.jsonscan import Json
+from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.task import TaskTemplate
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
@@ -25,6 +25,20 @@ class Issue:
     code: ValidationCode | WarningCode
     message: str
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An issue before it is reported: its place is still a tuple, so that findings can be sorted and compared."""
+
+    place: Place
+    code: ValidationCode | WarningCode
+    message: str
+    hint: str = ""
+
+    def issue(self) -> Issue:
+        """The finding as it is reported."""
+        return Issue(pointer(self.place), self.code, self.message, self.hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass, field
 
 from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.wording import name, quoted
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""A raw JSON value."""
 
 MAX_NESTING = 100
 """Levels of objects and lists within each other."""
@@ -22,8 +21,8 @@ MAX_NESTING = 100
 MAX_NUMBER_LENGTH = 400
 """Characters of a number; every double fits, and reading a longer one takes time that grows with its square."""
 
-MAX_COMPLAINTS = 200
-"""Complaints about one document; more help nobody."""
+MAX_FINDINGS = 200
+"""Findings in one document; more help nobody."""
 
 _EXCERPT = 30
 """Characters shown before and after the place of an error."""
@@ -38,34 +37,25 @@ _NOT_NUMBERS = {"NaN", "-NaN", "Infinity", "-Infinity"}
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null", "undefined": "null", "nil": "null"}
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """One thing wrong with the text; ``place`` is where in the tree (empty when there is no tree)."""
+class BrokenJsonError(Exception):
+    """The text is no JSON from some place on. ``findings`` are all, the one that ends it last."""
 
-    place: tuple[str | int, ...]
-    code: ValidationCode
-    message: str
-    hint: str = ""
-    fatal: bool = False
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__(findings[-1].message)
+        self.findings = findings
 
 
-def scan(text: str) -> tuple[Json, list[Complaint]]:
-    """Reads a text to a tree with all complaints; after a fatal one (the last) the tree is None.
+def scan(text: str) -> tuple[Json, list[Finding]]:
+    """Reads a text to a tree, and what is wrong with it.
 
     In the tree, what was complained about is replaced by something harmless: a repeated key by its last value, a lone
     surrogate by U+FFFD, a number that cannot be by 0.
+
+    Raises:
+        BrokenJsonError: there is no tree.
     """
     scanner = _Scanner(text)
-    try:
-        return scanner.document(), scanner.complaints
-    except _FatalError as error:
-        return None, [*scanner.complaints, error.complaint]
-
-
-class _FatalError(Exception):
-    def __init__(self, complaint: Complaint) -> None:
-        super().__init__(complaint.message)
-        self.complaint = complaint
+    return scanner.document(), scanner.findings
 
 
 @dataclass(slots=True)
@@ -97,7 +87,7 @@ class _Scanner:
         self._at = 0
         self._open: list[_Open] = []
         self._whole: Json = None
-        self.complaints: list[Complaint] = []
+        self.findings: list[Finding] = []
 
     def document(self) -> Json:
         self._skip_space()
@@ -258,18 +248,18 @@ class _Scanner:
     def _line(self, at: int) -> int:
         return self._text.count("\n", 0, at) + 1
 
-    # Complaints --------------------------------------------------------------------------------------------------
+    # Findings ----------------------------------------------------------------------------------------------------
 
     @property
     def _full(self) -> bool:
-        return len(self.complaints) >= MAX_COMPLAINTS
+        return len(self.findings) >= MAX_FINDINGS
 
     def _complain(self, code: ValidationCode, message: str, hint: str = "") -> None:
         if not self._full:
             place = tuple(opened.token for opened in self._open)
-            self.complaints.append(Complaint(place, code, message, hint))
+            self.findings.append(Finding(place, code, message, hint))
 
-    def _unexpected(self, expected: str, hint: str = "") -> _FatalError:
+    def _unexpected(self, expected: str, hint: str = "") -> BrokenJsonError:
         if self._at == len(self._text):
             closers = "".join(opened.closer for opened in reversed(self._open))
             return self._fatal(
@@ -278,13 +268,12 @@ class _Scanner:
             )
         return self._fatal(f"expected {expected}, found {self._found()}", self._usual_mistake() or hint)
 
-    def _fatal(self, message: str, hint: str) -> _FatalError:
+    def _fatal(self, message: str, hint: str) -> BrokenJsonError:
         column = self._at - self._text.rfind("\n", 0, self._at)
         where = f"line {self._line(self._at)}, column {column}"
         excerpt = f"; near {self._excerpt()}" if self._text.strip() else ""
-        return _FatalError(
-            Complaint((), ValidationCode.BAD_JSON, f"{where}: {message}{excerpt}", hint, fatal=True),
-        )
+        finding = Finding((), ValidationCode.BAD_JSON, f"{where}: {message}{excerpt}", hint)
+        return BrokenJsonError([*self.findings, finding])
 
     def _found(self) -> str:
         word = _WORD.match(self._text, self._at)
@@ -304,8 +293,6 @@ class _Scanner:
             return "JSON has no comments; remove it."
         if ahead[0] == "`":
             return "Send the JSON alone, without a Markdown fence around it."
-        if ahead[0] == "\ufeff":
-            return "Save the file as UTF-8 without a byte order mark."
         if not ahead[0].isascii() and ahead[0].isspace():
             return f"The character U+{ord(ahead[0]):04X} looks like a space and is none; remove it."
         return ""

@@ -1,4 +1,4 @@
-"""Strict JSON: bytes or text to a raw tree, with every complaint in its place.
+"""Strict JSON: bytes or text to a raw tree, with everything that is wrong in its place.
 
 What ordinary JSON readers let pass and what does harm later is refused here: repeated keys, NaN and Infinity, numbers
 without end, lone surrogates, nesting without end. Python's own reader (in C) reads good documents; whatever it does not
@@ -13,24 +13,20 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from droidfleet_shared.protocol.codes import ValidationCode
-from droidfleet_shared.protocol.jsonscan import MAX_NESTING, MAX_NUMBER_LENGTH, Complaint, Json, scan
-
-__all__ = ["Complaint", "Json", "Parsed", "parse"]
+from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.jsonscan import MAX_NESTING, MAX_NUMBER_LENGTH, BrokenJsonError, scan
+from droidfleet_shared.protocol.pointers import Json
 
 _LONE_SURROGATE_POSSIBLE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What was read. After a ``fatal`` complaint there is no tree; else the tree is there beside the complaints."""
+    """What was read. ``readable`` false: there is no tree. Else the tree is there beside the findings."""
 
     value: Json
-    complaints: tuple[Complaint, ...] = ()
-
-    @property
-    def fatal(self) -> bool:
-        """Whether nothing more can be said about the document."""
-        return any(complaint.fatal for complaint in self.complaints)
+    findings: tuple[Finding, ...] = ()
+    readable: bool = True
 
 
 class _SuspectError(Exception):
@@ -40,19 +36,23 @@ class _SuspectError(Exception):
 def parse(text: str | bytes, *, max_bytes: int) -> Parsed:
     """Reads a document strictly. Never raises for bad input, and takes time linear in ``max_bytes`` at most."""
     if len(text) > max_bytes:  # a text has at least as many bytes as characters
-        return _fatal(ValidationCode.TOO_LARGE, *_size(len(text), max_bytes))
+        return _unreadable(ValidationCode.TOO_LARGE, *_size(len(text), max_bytes))
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         elif not text.isascii() and (size := len(text.encode("utf-8"))) > max_bytes:
-            return _fatal(ValidationCode.TOO_LARGE, *_size(size, max_bytes))
+            return _unreadable(ValidationCode.TOO_LARGE, *_size(size, max_bytes))
     except UnicodeError as error:
-        return _fatal(ValidationCode.BAD_JSON, *_not_utf8(error))
+        return _unreadable(ValidationCode.BAD_JSON, *_not_utf8(error))
+    text = text.removeprefix("\ufeff")  # a byte order mark says nothing in UTF-8; RFC 8259 lets readers ignore it
     try:
         value = _read_fast(text)
     except (_SuspectError, ValueError, RecursionError):
-        value, complaints = scan(text)
-        return Parsed(value, tuple(complaints))
+        try:
+            value, findings = scan(text)
+        except BrokenJsonError as error:
+            return Parsed(None, tuple(error.findings), readable=False)
+        return Parsed(value, tuple(findings))
     return Parsed(value)
 
 
@@ -107,8 +107,8 @@ def _nests_deeper(value: Json, limit: int) -> bool:
     return True
 
 
-def _fatal(code: ValidationCode, message: str, hint: str) -> Parsed:
-    return Parsed(None, (Complaint((), code, message, hint, fatal=True),))
+def _unreadable(code: ValidationCode, message: str, hint: str) -> Parsed:
+    return Parsed(None, (Finding((), code, message, hint),), readable=False)
 
 
 def _size(size: int, max_bytes: int) -> tuple[str, str]:

@@ -1,16 +1,15 @@
-"""JSON Pointers (RFC 6901): how an issue says where in a document something is."""
+"""Places in a document: as Python tuples while validating, as JSON Pointers (RFC 6901) in what is reported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from droidfleet_shared.protocol.jsonscan import Json
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""A raw JSON value."""
 
 Place = tuple[str | int, ...]
-"""A path as keys and list positions, from the document's root."""
+"""Keys and list positions from the document's root; the empty tuple is the document itself."""
 
 
-def pointer(place: Sequence[str | int]) -> str:
+def pointer(place: Place) -> str:
     """The place as a JSON Pointer; the empty string is the document itself."""
     return "".join(f"/{str(token).replace('~', '~0').replace('/', '~1')}" for token in place)
 
@@ -33,17 +32,30 @@ def resolve(document: Json, path: str) -> Json:
     return value
 
 
-def order(document: Json, place: Place) -> tuple[int, ...]:
-    """A key that sorts places as they stand in the document; an object comes before what is in it."""
-    key: list[int] = []
-    value = document
-    for token in place:
-        if isinstance(value, dict) and token in value:
-            key.append(list(value).index(str(token)))
-            value = value[str(token)]
-        elif isinstance(value, list) and isinstance(token, int) and token < len(value):
-            key.append(token)
-            value = value[token]
-        else:
-            break
-    return tuple(key)
+class DocumentOrder:
+    """Sorts places as they stand in one document; an object comes before what is in it."""
+
+    def __init__(self, document: Json) -> None:
+        self._document = document
+        self._positions: dict[int, dict[str, int]] = {}
+
+    def key(self, place: Place) -> tuple[int, ...]:
+        """A sort key."""
+        key: list[int] = []
+        value = self._document
+        for token in place:
+            if isinstance(value, dict) and isinstance(token, str) and token in value:
+                key.append(self._position(value, token))
+                value = value[token]
+            elif isinstance(value, list) and isinstance(token, int) and token < len(value):
+                key.append(token)
+                value = value[token]
+            else:
+                break
+        return tuple(key)
+
+    def _position(self, value: dict[str, Json], token: str) -> int:
+        positions = self._positions.get(id(value))
+        if positions is None:
+            positions = self._positions[id(value)] = {each: position for position, each in enumerate(value)}
+        return positions[token]

@@ -27,27 +27,74 @@ class ProtocolModel(BaseModel):
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 """A label as people read it; literal, never syntax."""
 
-Pattern = Annotated[str, Field(min_length=1, max_length=512)]
+MAX_PATTERN_LENGTH = 512
+MAX_XPATH_LENGTH = 1_024
+
+Pattern = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_LENGTH)]
 """A full-match regular expression of bounded cost."""
+
+PACKAGE_PATTERN = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$"
+
+PackageName = Annotated[str, Field(min_length=1, max_length=255, pattern=PACKAGE_PATTERN)]
+"""An Android application id; the bare word `android` is one too (the system's own dialogs)."""
+
+MAX_INDEX = 9_999
+
+MAX_SELECTOR_DEPTH = 5
+"""Selectors within each other, the outermost counted."""
+
+MAX_SELECTORS = 20
+"""Selectors in one, all levels counted: each is looked for on the whole screen, at every look."""
+
+RELATIONS = ("within", "has", "leftOf", "rightOf", "above", "below")
+"""The fields of a selector that hold another selector."""
+
+TEXT_FIELDS = (
+    "text",
+    "textContains",
+    "textStartsWith",
+    "description",
+    "descriptionContains",
+    "descriptionStartsWith",
+    "hint",
+)
+"""The fields that are compared in the normal form of `text.normalise`."""
+
+PATTERN_FIELDS = ("textMatches", "descriptionMatches")
+"""The fields that hold a regular expression."""
 
 
 class Selector(ProtocolModel):
     """One node, named by what is seen of it."""
 
-    text: Text | None = Field(None, description="The node's text, equal after normalisation.")
-    text_contains: Text | None = Field(None, description="A part of the node's text.")
-    text_starts_with: Text | None = Field(None, description="The beginning of the node's text.")
-    text_matches: Pattern | None = Field(None, description="A regular expression for the whole text.")
-    description: Text | None = Field(None, description="The content description, equal after normalisation.")
-    description_contains: Text | None = Field(None, description="A part of the content description.")
-    description_starts_with: Text | None = Field(None, description="The beginning of the content description.")
-    description_matches: Pattern | None = Field(
-        None, description="A regular expression for the whole content description."
+    text: Text | None = Field(None, description="The node's text, equal after normalisation.", examples=["Add to cart"])
+    text_contains: Text | None = Field(None, description="A part of the node's text.", examples=["in stock"])
+    text_starts_with: Text | None = Field(None, description="The beginning of the node's text.", examples=["Total:"])
+    text_matches: Pattern | None = Field(
+        None, description="A regular expression for the whole text.", examples=["Order #\\d+"]
     )
-    resource_id: Text | None = Field(None, description="The resource id, with its `package:id/` part or without.")
-    class_name: Text | None = Field(None, description="The widget class, e.g. `android.widget.Button`.")
-    hint: Text | None = Field(None, description="The hint of an empty field, equal after normalisation.")
-    package_name: Text | None = Field(None, description="The package that owns the node.")
+    description: Text | None = Field(
+        None, description="The content description, equal after normalisation.", examples=["Navigate up"]
+    )
+    description_contains: Text | None = Field(
+        None, description="A part of the content description.", examples=["unread"]
+    )
+    description_starts_with: Text | None = Field(
+        None, description="The beginning of the content description.", examples=["Photo of"]
+    )
+    description_matches: Pattern | None = Field(
+        None, description="A regular expression for the whole content description.", examples=["\\d+ stars?"]
+    )
+    resource_id: Text | None = Field(
+        None, description="The resource id, with its `package:id/` part or without.", examples=["buy_button"]
+    )
+    class_name: Text | None = Field(None, description="The widget class.", examples=["android.widget.Button"])
+    hint: Text | None = Field(
+        None, description="The hint of an empty field, equal after normalisation.", examples=["Search"]
+    )
+    package_name: PackageName | None = Field(
+        None, description="The package that owns the node.", examples=["com.android.settings"]
+    )
     enabled: bool | None = Field(None, description="Whether the node is enabled.")
     checked: bool | None = Field(None, description="Whether the node is checked.")
     selected: bool | None = Field(None, description="Whether the node is selected.")
@@ -55,17 +102,31 @@ class Selector(ProtocolModel):
     clickable: bool | None = Field(None, description="Whether the node itself is clickable.")
     scrollable: bool | None = Field(None, description="Whether the node scrolls.")
     password: bool | None = Field(None, description="Whether the node is a password field.")
-    within: Selector | None = Field(None, description="An ancestor of the node; must itself be unique.")
-    has: Selector | None = Field(None, description="A descendant of the node; must itself be unique in it.")
-    left_of: Selector | None = Field(None, description="A unique node that lies to the right of this one.")
-    right_of: Selector | None = Field(None, description="A unique node that lies to the left of this one.")
-    above: Selector | None = Field(None, description="A unique node that lies below this one.")
-    below: Selector | None = Field(None, description="A unique node that lies above this one.")
-    index: Annotated[int, Field(ge=0, le=9999)] | None = Field(
-        None, description="The author's explicit choice among several, counted from 0 in reading order."
+    within: Selector | None = Field(
+        None, description="An ancestor of the node; must itself be unique.", examples=[{"resourceId": "product_list"}]
     )
-    xpath: Annotated[str, Field(min_length=1, max_length=1024)] | None = Field(
-        None, description="An XPath 1.0 expression over the window's tree; stands alone."
+    has: Selector | None = Field(
+        None, description="A descendant of the node; must itself be unique in it.", examples=[{"text": "Green tea"}]
+    )
+    left_of: Selector | None = Field(
+        None, description="A unique node that lies to the right of this one.", examples=[{"text": "Wi-Fi"}]
+    )
+    right_of: Selector | None = Field(
+        None, description="A unique node that lies to the left of this one.", examples=[{"text": "Wi-Fi"}]
+    )
+    above: Selector | None = Field(
+        None, description="A unique node that lies below this one.", examples=[{"text": "Total"}]
+    )
+    below: Selector | None = Field(
+        None, description="A unique node that lies above this one.", examples=[{"text": "Total"}]
+    )
+    index: Annotated[int, Field(ge=0, le=MAX_INDEX)] | None = Field(
+        None, description="The author's explicit choice among several, counted from 0 in reading order.", examples=[0]
+    )
+    xpath: Annotated[str, Field(min_length=1, max_length=MAX_XPATH_LENGTH)] | None = Field(
+        None,
+        description="An XPath 1.0 expression over the window's tree; stands alone.",
+        examples=["//android.widget.Button[@text='OK']"],
     )
 
     def given(self) -> dict[str, object]:

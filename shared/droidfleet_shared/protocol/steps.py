@@ -10,15 +10,27 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from droidfleet_shared.protocol.selector import ProtocolModel, Selector, Text
+from droidfleet_shared.protocol.selector import PackageName, ProtocolModel, Selector, Text
 
 DEFAULT_TIMEOUT_MS = 5_000
 MIN_TIMEOUT_MS = 100
 MAX_TIMEOUT_MS = 30_000
+MAX_TIMES = 10
 
-StepId = Annotated[str, Field(min_length=1, max_length=128)]
-PackageName = Annotated[str, Field(min_length=1, max_length=255)]
-OutputField = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+STEP_LISTS = ("steps", "then", "else")
+"""The fields that hold lists of steps: of the task, and of the containers once they are there."""
+
+SELECTOR = "The one node that the step means."
+
+NAME_PATTERN = r"^[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$"
+"""Ids and names are printed, logged and compared exactly: no control characters, no white space around them."""
+
+ACTIVITY_PATTERN = r"^\.?[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*$"
+OUTPUT_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+StepId = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
+ActivityName = Annotated[str, Field(min_length=1, max_length=255, pattern=ACTIVITY_PATTERN)]
+OutputField = Annotated[str, Field(min_length=1, max_length=128, pattern=OUTPUT_PATTERN)]
 
 
 class StepBase(ProtocolModel):
@@ -27,14 +39,18 @@ class StepBase(ProtocolModel):
     touches: ClassVar[bool] = False
     """Whether the action makes the phone do something: dispatched once, its target must be enabled."""
 
-    id: StepId = Field(description="Unique in the task; results refer to it.")
-    label: Text | None = Field(None, description="A text for people.")
-    package_name: PackageName | None = Field(None, description="Wait until the foreground package is exactly this.")
-    activity_name: Text | None = Field(
-        None, description="Wait until the foreground activity is this; needs `packageName` too."
+    id: StepId = Field(description="Unique in the task; results refer to it.", examples=["add-to-cart"])
+    label: Text | None = Field(None, description="A text for people.", examples=["Put the tea into the cart"])
+    package_name: PackageName | None = Field(
+        None, description="Wait until the foreground package is exactly this.", examples=["com.android.settings"]
+    )
+    activity_name: ActivityName | None = Field(
+        None,
+        description="Wait until the foreground activity is this; needs `packageName` too.",
+        examples=[".MainActivity"],
     )
     timeout_ms: Annotated[int, Field(ge=MIN_TIMEOUT_MS, le=MAX_TIMEOUT_MS)] = Field(
-        DEFAULT_TIMEOUT_MS, description="The step's own deadline, waiting and acting together."
+        DEFAULT_TIMEOUT_MS, description="The step's own deadline, waiting and acting together.", examples=[8000]
     )
     optional: bool = Field(False, description="A timeout-class failure becomes a skip.")
 
@@ -45,10 +61,16 @@ class ClickStep(StepBase):
     touches: ClassVar[bool] = True
 
     action: Literal["CLICK"]
-    selector: Selector
-    times: Annotated[int, Field(ge=1, le=10)] = Field(1, description="How many taps.")
-    interval_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(100, description="Pause between the taps.")
-    unless_visible: Selector | None = Field(None, description="Matches on the deciding look: skipped as success.")
+    selector: Selector = Field(description=SELECTOR, examples=[{"text": "Add to cart"}])
+    times: Annotated[int, Field(ge=1, le=MAX_TIMES)] = Field(1, description="How many taps.", examples=[2])
+    interval_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        100, description="Pause between the taps.", examples=[300]
+    )
+    unless_visible: Selector | None = Field(
+        None,
+        description="Matches on the deciding look: the step is skipped as a success.",
+        examples=[{"text": "In cart"}],
+    )
 
 
 class InputStep(StepBase):
@@ -57,8 +79,10 @@ class InputStep(StepBase):
     touches: ClassVar[bool] = True
 
     action: Literal["INPUT"]
-    selector: Selector
-    value: Annotated[str, Field(max_length=16_384)] = Field(description="The text, byte for byte.")
+    selector: Selector = Field(description=SELECTOR, examples=[{"text": "Add to cart"}])
+    value: Annotated[str, Field(max_length=16_384)] = Field(
+        description="The text, byte for byte.", examples=["green tea"]
+    )
     clear: bool = Field(True, description="Replace what the field holds; false: append to it.")
     submit: bool = Field(False, description="Press Enter after the text was verified.")
 
@@ -75,15 +99,15 @@ class WaitStep(StepBase):
     """Wait until exactly one node matches. (`condition` instead of a selector comes with conditions.)"""
 
     action: Literal["WAIT"]
-    selector: Selector
+    selector: Selector = Field(description=SELECTOR, examples=[{"text": "Add to cart"}])
 
 
 class ExtractTextStep(StepBase):
     """Read the text, else the description, of the one node that matches into an output."""
 
     action: Literal["EXTRACT_TEXT"]
-    selector: Selector
-    output_field: OutputField = Field(description="Name of the output.")
+    selector: Selector = Field(description=SELECTOR, examples=[{"text": "Add to cart"}])
+    output_field: OutputField = Field(description="Name of the output.", examples=["total"])
     append: bool = Field(False, description="Make the output a list and add to it.")
 
 

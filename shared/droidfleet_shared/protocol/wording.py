@@ -49,3 +49,10 @@ def printable(text: str) -> str:
 def listed(words: list[str], last: str = "and") -> str:
     """``a, b and c``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def described(value: object) -> str:
+    """A JSON value with what it is, where that is not plain from how it is shown."""
+    kinds = {bool: "a truth value", int: "a whole number", float: "a number with a fraction", str: "a text"}
+    kind = kinds.get(type(value))
+    return f"{shown(value)}, {kind}" if kind else shown(value)

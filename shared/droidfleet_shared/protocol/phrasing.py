@@ -1,0 +1,186 @@
+"""Puts a model's error into words: what was found, what is expected there, and an example to copy.
+
+What it says about a field (ranges, examples) is read from the JSON Schema, which is made from the models.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pydantic_core import ErrorDetails
+
+from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.pointers import Json, Place
+from droidfleet_shared.protocol.schema import JsonSchema
+from droidfleet_shared.protocol.selector import PACKAGE_PATTERN
+from droidfleet_shared.protocol.steps import ACTIVITY_PATTERN, IMPLEMENTED_ACTIONS, NAME_PATTERN, OUTPUT_PATTERN
+from droidfleet_shared.protocol.suggestions import action_hint, field_hint, folded
+from droidfleet_shared.protocol.task import SCHEMA_VERSION
+from droidfleet_shared.protocol.wording import described, listed, name, shown
+
+_CODES = {
+    "missing": ValidationCode.MISSING_FIELD,
+    "union_tag_not_found": ValidationCode.MISSING_FIELD,
+    "extra_forbidden": ValidationCode.UNKNOWN_FIELD,
+    "union_tag_invalid": ValidationCode.UNKNOWN_ACTION,
+    "greater_than_equal": ValidationCode.OUT_OF_RANGE,
+    "less_than_equal": ValidationCode.OUT_OF_RANGE,
+    "string_too_short": ValidationCode.OUT_OF_RANGE,
+    "string_too_long": ValidationCode.OUT_OF_RANGE,
+    "string_pattern_mismatch": ValidationCode.BAD_VALUE,
+    "string_type": ValidationCode.WRONG_TYPE,
+    "int_type": ValidationCode.WRONG_TYPE,
+    "bool_type": ValidationCode.WRONG_TYPE,
+    "tuple_type": ValidationCode.WRONG_TYPE,
+    "model_type": ValidationCode.WRONG_TYPE,
+    "model_attributes_type": ValidationCode.WRONG_TYPE,
+}
+"""Pydantic's error types that the models can give; a test walks through all of them."""
+
+_PATTERNS = {
+    NAME_PATTERN: "a text without control characters and without white space around it",
+    PACKAGE_PATTERN: "an Android package, a text of words joined by dots (letters, digits and `_`)",
+    ACTIVITY_PATTERN: "an activity's class name, a text such as `com.shop.Main` or `.Main`, without `/`",
+    OUTPUT_PATTERN: "a name, a text of letters, digits and `_` that does not begin with a digit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where an error is: its place, what stands there, and what the schema says of it and of the object around it."""
+
+    place: Place
+    value: Json
+    schema: JsonSchema
+    parent: JsonSchema
+    action: str
+    root: JsonSchema
+
+    @property
+    def where(self) -> str:
+        """What the object around it is: ``task``, ``step`` or ``selector``."""
+        return {self.root["title"]: "task", "Selector": "selector"}.get(self.parent.get("title", ""), "step")
+
+    @property
+    def around(self) -> str:
+        """The object around it in words."""
+        if self.where == "task":
+            return "a task" if self.root["title"] == "Task" else "a task template"
+        if self.where == "selector":
+            return "a selector"
+        article = "an" if self.action[:1] in {"A", "E", "I", "O", "U"} else "a"
+        return f"{article} {name(self.action)} step" if self.action else "a step"
+
+
+def phrase(error: ErrorDetails, at: Located) -> Finding:
+    """The finding for one error of the models."""
+    code = _CODES.get(error["type"], ValidationCode.BAD_VALUE)
+    match code:
+        case ValidationCode.MISSING_FIELD:
+            return _missing(error, at)
+        case ValidationCode.UNKNOWN_FIELD:
+            return _unknown_field(at)
+        case ValidationCode.UNKNOWN_ACTION:
+            return _unknown_action(at)
+        case ValidationCode.OUT_OF_RANGE if at.place == ("schemaVersion",):
+            return Finding(
+                at.place,
+                ValidationCode.UNSUPPORTED_VERSION,
+                f"schema version {shown(at.value)} is not one that this program speaks; expected {SCHEMA_VERSION}",
+                f'Write `"schemaVersion": {SCHEMA_VERSION}`, or upgrade the program.',
+            )
+        case _:
+            found = (
+                f"found {shown(at.value)}, {kind(at.value)}" if code is ValidationCode.WRONG_TYPE else shown(at.value)
+            )
+            problem = {
+                ValidationCode.OUT_OF_RANGE: " is out of range",
+                ValidationCode.BAD_VALUE: " has not the form that is needed",
+            }.get(code, "")
+            hint = "Leave the field out instead of writing `null`." if at.value is None else _example(at)
+            return Finding(at.place, code, f"{found}{problem}; expected {expectation(at.schema)}", hint)
+
+
+def expectation(schema: JsonSchema) -> str:
+    """What the schema wants, as a noun phrase."""
+    if "const" in schema:
+        return name(schema["const"])
+    match schema.get("type"):
+        case "integer":
+            low, high = schema["minimum"], schema["maximum"]
+            return f"the number {low}" if low == high else f"a whole number from {low} to {high}"
+        case "string":
+            low, high = schema.get("minLength"), schema["maxLength"]
+            form = _PATTERNS.get(schema.get("pattern", ""), "a text")
+            return f"{form} ({low} to {high} characters)" if low else f"{form} (at most {high} characters)"
+        case "object":
+            return f"{'a selector' if schema['title'] == 'Selector' else 'a task'}, an object"
+        case other:
+            others = {"boolean": "`true` or `false`", "array": "a list of steps"}
+            return others.get(other or "", "a step, an object with `id` and `action`")
+
+
+def _missing(error: ErrorDetails, at: Located) -> Finding:
+    if error["type"] == "union_tag_not_found":
+        return Finding(at.place, ValidationCode.MISSING_FIELD, "a step has no `action`", action_hint(None))
+    field = str(at.place[-1])
+    return Finding(
+        at.place[:-1],
+        ValidationCode.MISSING_FIELD,
+        f"{at.around} must have `{field}`: {expectation(at.schema)}",
+        f"Add it; {_example(at)[:1].lower()}{_example(at)[1:]}",
+    )
+
+
+def _unknown_field(at: Located) -> Finding:
+    field = str(at.place[-1])
+    if field == "assignedAgentName":
+        hint = "A template bears no agent's name; it is added when the task is run on an agent."
+    else:
+        hint = field_hint(field, where=at.where, fields=at.parent["properties"], elsewhere=_elsewhere(at))
+    return Finding(at.place, ValidationCode.UNKNOWN_FIELD, f"{name(field)} is not a field of {at.around}", hint)
+
+
+def _unknown_action(at: Located) -> Finding:
+    place = (*at.place, "action")
+    action = at.value.get("action") if isinstance(at.value, dict) else None
+    if not isinstance(action, str):
+        message = f"found {described(action)}; expected the name of an action"
+        return Finding(place, ValidationCode.WRONG_TYPE, message, action_hint(None))
+    return Finding(
+        place,
+        ValidationCode.UNKNOWN_ACTION,
+        f"{shown(action)} is not an action that is implemented",
+        action_hint(action),
+    )
+
+
+def _elsewhere(at: Located) -> dict[str, str]:
+    """Where else fields stand, by folded name: the sentence for somebody who put one here."""
+    places: dict[str, str] = {}
+    definitions = at.root["$defs"]
+    by_field: dict[str, list[str]] = {}
+    for action, step in IMPLEMENTED_ACTIONS.items():
+        for field in definitions[step.__name__]["properties"]:
+            by_field.setdefault(field, []).append(name(action))
+    for field, actions in by_field.items():
+        everywhere = len(actions) == len(IMPLEMENTED_ACTIONS)
+        places[folded(field)] = f"{name(field)} stands in {'steps' if everywhere else listed(actions) + ' steps'}."
+    if at.where != "selector":
+        for field in definitions["Selector"]["properties"]:
+            example = f'`"selector": {{{json.dumps(field)}: ...}}`'
+            places.setdefault(folded(field), f"{name(field)} stands in a step's selector: {example}.")
+    for field in at.root["properties"]:
+        places.setdefault(folded(field), f"{name(field)} stands at the top of the document.")
+    return places
+
+
+def _example(at: Located) -> str:
+    examples = at.schema.get("examples")
+    if not examples:
+        return ""
+    value = json.dumps(examples[0], ensure_ascii=False)
+    text = f'"{at.place[-1]}": {value}' if at.place and isinstance(at.place[-1], str) else value
+    return f"For example `{text}`."

@@ -1,0 +1,93 @@
+"""The rules of one selector as written: not empty, patterns that can be matched, bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.pointers import Json, Place
+from droidfleet_shared.protocol.references import literal
+from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
+from droidfleet_shared.protocol.selector import (
+    MAX_PATTERN_LENGTH,
+    MAX_SELECTOR_DEPTH,
+    MAX_SELECTORS,
+    MAX_XPATH_LENGTH,
+    PATTERN_FIELDS,
+    RELATIONS,
+    TEXT_FIELDS,
+)
+from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.protocol.wording import listed, name, shown
+from droidfleet_shared.protocol.xpaths import xpath_problem
+
+_EMPTY_HINT = 'Say what is seen of the node; for example `{"text": "OK"}` or `{"resourceId": "buy_button"}`.'
+
+
+def selector_findings(place: Place, selector: Json) -> Iterator[Finding]:
+    """Everything wrong with a selector and the selectors in it. Nothing when it is not an object."""
+    count = 0
+    todo: list[tuple[Place, Json, int]] = [(place, selector, 1)]
+    while todo:
+        here, value, depth = todo.pop()
+        if not isinstance(value, dict):
+            continue
+        count += 1
+        if depth > MAX_SELECTOR_DEPTH:
+            message = f"selectors are nested more than {MAX_SELECTOR_DEPTH} deep"
+            yield Finding(here, ValidationCode.TOO_DEEP, message, "Name the node by fewer relations.")
+            continue
+        yield from _one(here, value)
+        todo.extend(((*here, relation), value[relation], depth + 1) for relation in RELATIONS if relation in value)
+    if count > MAX_SELECTORS:
+        message = f"the selector holds {count} selectors; at most {MAX_SELECTORS} are accepted"
+        yield Finding(place, ValidationCode.TOO_DEEP, message, "Name the node by fewer relations.")
+
+
+def _one(place: Place, selector: dict[str, Json]) -> Iterator[Finding]:
+    given = [field for field, value in selector.items() if value is not None]
+    if not given:
+        yield Finding(place, ValidationCode.EMPTY_SELECTOR, "the selector is empty", _EMPTY_HINT)
+    elif given == ["index"]:
+        message = "a selector with nothing but `index` would count every node of the screen"
+        yield Finding(place, ValidationCode.EMPTY_SELECTOR, message, _EMPTY_HINT)
+    if "xpath" in selector:
+        yield from _xpath(place, selector)
+    for field in TEXT_FIELDS:
+        text = selector.get(field)
+        if isinstance(text, str) and text and not normalise(literal(text)):
+            message = f"{shown(text)} has nothing that can be read; white space and invisible marks are not compared"
+            yield Finding(
+                (*place, field), ValidationCode.BAD_VALUE, message, f"Write what is read, or leave {name(field)} out."
+            )
+    for field in PATTERN_FIELDS:
+        pattern = selector.get(field)
+        if isinstance(pattern, str) and 0 < len(pattern) <= MAX_PATTERN_LENGTH:
+            yield from _pattern((*place, field), literal(pattern))
+
+
+def _pattern(place: Place, pattern: str) -> Iterator[Finding]:
+    try:
+        compile_pattern(pattern)
+    except BadPatternError as error:
+        yield Finding(
+            place,
+            ValidationCode.BAD_REGEX,
+            f"{shown(pattern)} is not accepted, at character {error.position + 1}: {error.reason}",
+            "The pattern has to match the whole text. For a literal one use the field without `Matches`.",
+        )
+
+
+def _xpath(place: Place, selector: dict[str, Json]) -> Iterator[Finding]:
+    others = [name(field) for field in selector if field != "xpath"]
+    if others:
+        message = f"`xpath` is the whole selector; {listed(others)} cannot stand beside it"
+        yield Finding((*place, "xpath"), ValidationCode.CONFLICTING_FIELDS, message, "Keep one or the other.")
+    expression = selector["xpath"]
+    if isinstance(expression, str) and 0 < len(expression) <= MAX_XPATH_LENGTH:
+        problem = xpath_problem(literal(expression))
+        if problem:
+            message = f"{shown(expression)} is not accepted: {problem}"
+            hint = 'For example `"xpath": "//android.widget.Button[@text=\'OK\']"`; other fields are usually clearer.'
+            yield Finding((*place, "xpath"), ValidationCode.BAD_XPATH, message, hint)

@@ -1,0 +1,117 @@
+"""What the models find wrong with a document, each error in its place.
+
+The models are the one place for fields, types, ranges and defaults. This walks from pydantic's location to the place in
+the document and to what the JSON Schema says there; `phrasing` then puts it into words.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TypeVar
+
+from pydantic import ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.phrasing import Located, phrase
+from droidfleet_shared.protocol.pointers import Json
+from droidfleet_shared.protocol.schema import JsonSchema, schema_of
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, STEP_LISTS, StepBase
+from droidfleet_shared.protocol.suggestions import meant_action
+from droidfleet_shared.protocol.task import TaskTemplate
+
+TaskT = TypeVar("TaskT", bound=TaskTemplate)
+
+MAX_ERRORS = 200
+"""Errors of one document that are put into words; with more it is not a task with mistakes but something else."""
+
+_RULES_REPORT = {"too_short", "too_long"}
+"""Lengths of lists: pydantic counts the valid items, `rules` those that are written."""
+
+_COMMON_FIELDS = "BACK"
+"""The action that has no fields of its own: its schema describes a step whose action is not known."""
+
+
+class _AnyStep(StepBase):
+    """The common fields of a step whose action is not known."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def check(model: type[TaskT], document: Json) -> tuple[TaskT | None, list[Finding]]:
+    """The task, or what is wrong with the document's structure."""
+    try:
+        return model.model_validate(document, by_alias=True, by_name=False), []
+    except ValidationError as error:
+        schema = schema_of(model)
+        errors = itertools.islice(_all_errors(document, error), MAX_ERRORS)
+        return None, [phrase(each, _locate(schema, document, each["loc"])) for each in errors]
+
+
+def _all_errors(document: Json, error: ValidationError) -> Iterator[ErrorDetails]:
+    """The errors, and those that pydantic does not look for in a step whose action it does not know."""
+    for each in error.errors(include_url=False, include_input=False):
+        if each["type"] in _RULES_REPORT:
+            continue
+        yield each
+        if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+            yield from _errors_in_step(document, each["loc"])
+
+
+def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[ErrorDetails]:
+    step = document
+    for position, token in enumerate(loc):
+        if not _is_tag(loc, position):
+            step = _child(step, token)
+    if not isinstance(step, dict):
+        return
+    written = step.get("action")
+    meant = meant_action(written) if isinstance(written, str) else None
+    try:
+        if meant in IMPLEMENTED_ACTIONS:
+            IMPLEMENTED_ACTIONS[meant].model_validate(step | {"action": meant}, by_alias=True, by_name=False)
+        else:
+            _AnyStep.model_validate(step, by_alias=True, by_name=False)
+    except ValidationError as error:
+        for each in error.errors(include_url=False, include_input=False):
+            yield {**each, "loc": (*loc, meant if meant in IMPLEMENTED_ACTIONS else "", *each["loc"])}
+
+
+def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Located:
+    value, schema = document, root
+    located = Located((), value, schema, parent={}, action="", root=root)
+    place: list[int | str] = []
+    action = ""
+    for position, token in enumerate(loc):
+        if _is_tag(loc, position):
+            action = str(token)
+            schema = _definition(root, schema["discriminator"]["mapping"][action or _COMMON_FIELDS])
+            continue
+        place.append(token)
+        parent, value = schema, _child(value, token)
+        schema = parent.get("items" if isinstance(token, int) else "properties", {})
+        if isinstance(token, str):
+            schema = schema.get(token, {})
+        if "$ref" in schema:
+            schema = _definition(root, schema["$ref"]) | schema
+        located = Located(tuple(place), value, schema, parent=parent, action=action, root=root)
+    return located
+
+
+def _is_tag(loc: tuple[int | str, ...], position: int) -> bool:
+    """Whether the token is a step's action, which pydantic puts after the step's position in its list."""
+    return position >= 2 and isinstance(loc[position - 1], int) and loc[position - 2] in STEP_LISTS
+
+
+def _definition(root: JsonSchema, reference: str) -> JsonSchema:
+    definition: JsonSchema = root["$defs"][reference.rpartition("/")[2]]
+    return definition
+
+
+def _child(value: Json, token: str | int) -> Json:
+    if isinstance(value, dict):
+        return value.get(str(token))
+    if isinstance(value, list) and isinstance(token, int) and token < len(value):
+        return value[token]
+    return None

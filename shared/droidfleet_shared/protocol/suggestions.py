@@ -1,0 +1,180 @@
+"""What the author probably meant: misspelt and foreign names of fields and actions, and words that are only proposed.
+
+Names only; whether something is an error was decided before. Every hint is a sentence that can stand alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
+from droidfleet_shared.protocol.wording import listed, name
+
+PROPOSED_ACTIONS = frozenset(
+    {
+        "LONG_CLICK",
+        "KEY",
+        "DELAY",
+        "EXTRACT",
+        "OPEN",
+        "STOP_APP",
+        "SCROLL",
+        "SWIPE",
+        "DRAG",
+        "SELECT_OPTION",
+        "SCREENSHOT",
+        "WAKE",
+        "ASSERT",
+        "GROUP",
+        "IF",
+        "REPEAT",
+        "BRANCH",
+    }
+)
+"""Actions that the protocol's design names and this version does not run."""
+
+PROPOSED_FIELDS: dict[str, frozenset[str]] = {
+    "task": frozenset({"inputs", "inputValues", "randomSeed"}),
+    "step": frozenset({"when", "after", "redo", "onFailure", "probability", "condition"}),
+    "selector": frozenset({"ocrText", "image", "point", "allowPoint"}),
+}
+"""Fields that the protocol's design names and this version does not know, by where they stand."""
+
+_ACTION_SYNONYMS = {
+    "CLICK": ("tap", "press", "touch", "single_click", "click_element", "click_on"),
+    "INPUT": ("type", "set_text", "enter_text", "input_text", "type_text", "send_keys", "fill", "write", "enter"),
+    "BACK": ("go_back", "press_back", "navigate_back"),
+    "WAIT": ("wait_for", "wait_until", "wait_for_element", "wait_visible", "expect", "see"),
+    "EXTRACT_TEXT": ("get_text", "read_text", "read", "get", "extract_value", "scrape"),
+    "LONG_CLICK": ("long_press", "long_tap", "press_and_hold", "hold"),
+    "KEY": ("press_key", "keyevent", "key_event", "home", "recents", "menu"),
+    "DELAY": ("sleep", "pause"),
+    "OPEN": ("launch", "launch_app", "start", "start_app", "open_app", "start_activity"),
+    "STOP_APP": ("stop", "close", "close_app", "kill", "kill_app", "force_stop"),
+    "SCROLL": ("scroll_to", "scroll_down", "scroll_up", "scroll_until", "fling"),
+    "SWIPE": ("swipe_up", "swipe_down", "swipe_left", "swipe_right"),
+    "DRAG": ("drag_and_drop", "drag_to"),
+    "SELECT_OPTION": ("select", "choose", "pick"),
+    "SCREENSHOT": ("take_screenshot", "capture"),
+    "WAKE": ("wake_up", "unlock", "screen_on"),
+    "ASSERT": ("check", "verify", "assert_visible"),
+    "REPEAT": ("loop", "while", "for", "for_each"),
+    "IF": ("when", "conditional"),
+}
+
+_FIELD_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "task": {
+        "schemaVersion": ("version", "protocolVersion", "v"),
+        "taskId": ("id", "name", "taskName", "title"),
+        "assignedAgentName": ("agent", "agentName", "device", "deviceName", "assignedAgent", "assignee", "phone"),
+        "steps": ("actions", "tasks", "commands", "script"),
+        "maxDurationMs": ("timeout", "timeoutMs", "duration", "maxDuration"),
+    },
+    "step": {
+        "id": ("stepId", "name", "key"),
+        "action": ("type", "command", "kind", "operation", "do"),
+        "selector": ("target", "element", "locator", "find", "on", "node"),
+        "label": ("title", "comment", "note", "summary"),
+        "packageName": ("package", "pkg", "app", "appPackage", "appId"),
+        "activityName": ("activity", "appActivity"),
+        "timeoutMs": ("timeout", "wait", "waitMs", "maxWait", "timeoutSeconds"),
+        "optional": ("ignoreFailure", "skippable", "allowFailure"),
+        "value": ("text", "input", "content", "inputText", "keys"),
+        "clear": ("clearFirst", "replace"),
+        "submit": ("enter", "pressEnter", "send"),
+        "times": ("count", "clicks", "taps", "repeat"),
+        "intervalMs": ("delay", "delayMs", "interval", "pauseMs"),
+        "unlessVisible": ("unless", "skipIfVisible", "skipIf"),
+        "outputField": ("output", "saveAs", "variable", "storeAs", "outputName", "field", "as", "into"),
+        "append": ("asList", "collect"),
+    },
+    "selector": {
+        "text": ("label", "name", "title", "caption", "textEquals", "exactText"),
+        "textContains": ("partialText", "textContain", "contains", "containsText"),
+        "textStartsWith": ("startsWith", "textPrefix", "prefix"),
+        "textMatches": ("regex", "textRegex", "pattern", "matches"),
+        "description": (
+            "contentDescription",
+            "contentDesc",
+            "desc",
+            "accessibilityId",
+            "accessibilityLabel",
+            "ariaLabel",
+        ),
+        "descriptionContains": ("contentDescriptionContains", "descContains", "contentDescContains"),
+        "descriptionStartsWith": ("descStartsWith", "contentDescStartsWith"),
+        "descriptionMatches": ("descMatches", "descriptionRegex", "contentDescMatches"),
+        "resourceId": ("id", "resourceName", "viewId", "rid", "elementId"),
+        "className": ("class", "type", "widget", "tag", "role"),
+        "hint": ("placeholder", "hintText"),
+        "packageName": ("package", "pkg"),
+        "index": ("instance", "nth", "position", "idx", "number"),
+        "within": ("parent", "ancestor", "inside", "container", "in", "childOf"),
+        "has": ("child", "descendant", "hasChild", "hasDescendant", "containing"),
+        "leftOf": ("left", "toLeftOf"),
+        "rightOf": ("right", "toRightOf"),
+        "above": ("top", "over"),
+        "below": ("under", "beneath", "bottom"),
+        "xpath": ("xPath", "path"),
+        "password": ("isPassword",),
+        "enabled": ("isEnabled",),
+        "checked": ("isChecked",),
+        "clickable": ("isClickable",),
+    },
+}
+
+_LONGEST_NAME = 64
+"""Longer words are no misspelling of ours, and comparing them takes time."""
+
+
+def folded(word: str) -> str:
+    """The word without what spellings differ in: case, underscores, dashes and spaces."""
+    return "".join(char for char in word[:_LONGEST_NAME].lower() if char.isalnum())
+
+
+def meant_action(found: str) -> str | None:
+    """The action, implemented or proposed, that was probably meant."""
+    known = [*IMPLEMENTED_ACTIONS, *sorted(PROPOSED_ACTIONS)]
+    return _closest(found, {each: _ACTION_SYNONYMS.get(each, ()) for each in known})
+
+
+def action_hint(found: str | None) -> str:
+    """What to write as an action instead of ``found`` (None: nothing was written)."""
+    everything = f"The actions are {listed([name(each) for each in IMPLEMENTED_ACTIONS])}."
+    meant = meant_action(found) if found is not None else None
+    if meant is None:
+        return everything
+    if meant in PROPOSED_ACTIONS:
+        subject = "It" if meant == found else f"{name(meant)}, which it looks like,"
+        return f"{subject} is proposed and not implemented yet. {everything}"
+    return f"Did you mean {name(meant)}? {everything}"
+
+
+def field_hint(found: str, *, where: str, fields: Iterable[str], elsewhere: dict[str, str]) -> str:
+    """The hint for an unknown field of a ``task``, ``step`` or ``selector`` that may have ``fields``.
+
+    ``elsewhere`` says of fields that stand in other places where that is, as a clause (`in the selector`).
+    """
+    allowed = list(fields)
+    synonyms = _FIELD_SYNONYMS.get(where, {})
+    by_fold = {folded(each): each for each in PROPOSED_FIELDS.get(where, ())}
+    if proposed := by_fold.get(folded(found)):
+        subject = "It" if proposed == found else f"{name(proposed)}, which it looks like,"
+        return f"{subject} is proposed and not implemented yet; leave it out."
+    if meant := _closest(found, {each: synonyms.get(each, ()) for each in allowed}, cutoff=0.84):
+        return f"Did you mean {name(meant)}?"
+    if clause := elsewhere.get(folded(found)):
+        return clause
+    if meant := _closest(found, dict.fromkeys(allowed, ())):
+        return f"Did you mean {name(meant)}?"
+    return f"The fields here are {listed([name(each) for each in allowed])}."
+
+
+def _closest(found: str, known: dict[str, tuple[str, ...]], *, cutoff: float = 0.7) -> str | None:
+    spellings = {folded(each): each for each in known}
+    for each, synonyms in known.items():
+        for synonym in synonyms:
+            spellings.setdefault(folded(synonym), each)
+    near = difflib.get_close_matches(folded(found), spellings, n=1, cutoff=cutoff)
+    return spellings[near[0]] if near else None

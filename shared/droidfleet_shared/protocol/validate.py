@@ -1,0 +1,96 @@
+"""The one validator of protocol v1. The controller, the agent and the CLI call it; none has rules of its own.
+
+``text -> jsontext (strict JSON) -> rules (over the raw tree) and structure (the models) -> Validation``. Pure; time and
+memory are bounded by `task.MAX_DOCUMENT_BYTES`, whatever the document holds.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.issues import Finding, Issue, Validation
+from droidfleet_shared.protocol.jsontext import Parsed, parse
+from droidfleet_shared.protocol.pointers import DocumentOrder, Json
+from droidfleet_shared.protocol.references import literal_document
+from droidfleet_shared.protocol.rules import raw_steps, rule_findings
+from droidfleet_shared.protocol.structure import check
+from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
+from droidfleet_shared.protocol.warnings import irreversible_effect
+
+TaskT = TypeVar("TaskT", bound=TaskTemplate)
+
+MAX_ISSUES = 200
+"""Errors in one answer; a longer list helps nobody and may not fit into a message."""
+
+_COVERS_WHAT_IS_IN_IT = {ValidationCode.UNKNOWN_FIELD, ValidationCode.WRONG_TYPE}
+
+
+def validate_task(text: str | bytes) -> Validation[Task]:
+    """Validates a task document, as an agent is given it. Never raises for bad input."""
+    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text)
+
+
+def validate_template(text: str | bytes) -> Validation[TaskTemplate]:
+    """Validates a task template, as the library keeps it: a task without `assignedAgentName`."""
+    return _validation(TaskTemplate, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text)
+
+
+def validate_document(text: str | bytes) -> Validation[TaskTemplate]:
+    """Validates a document that may be either: a task when it bears an `assignedAgentName`, else a template."""
+    parsed = parse(text, max_bytes=MAX_DOCUMENT_BYTES)
+    if isinstance(parsed.value, dict) and "assignedAgentName" in parsed.value:
+        return _validation(Task, parsed, text)
+    return _validation(TaskTemplate, parsed, text)
+
+
+def check_agent(task: Task, own_name: str) -> str:
+    """Why an agent of that name must refuse the task (`StepCode.AGENT_MISMATCH`); empty when it may run it."""
+    if task.assigned_agent_name == own_name:
+        return ""
+    return f"the task is assigned to agent {task.assigned_agent_name!r}; this agent is {own_name!r}"
+
+
+def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes) -> Validation[TaskT]:
+    if not parsed.readable:
+        return Validation(None, tuple(finding.issue() for finding in parsed.findings), (), None)
+    document = parsed.value
+    by_rules = rule_findings(document)
+    task, by_structure = check(model, _for_models(document, text))
+    findings = _without_echoes([*parsed.findings], by_structure, by_rules)
+    if findings:
+        order = DocumentOrder(document)
+        findings.sort(key=lambda finding: order.key(finding.place))
+        task = None
+    warnings = [warning.issue() for place, step in raw_steps(document) for warning in irreversible_effect(place, step)]
+    return Validation(task, _cut(findings), tuple(warnings[:MAX_ISSUES]), document)
+
+
+def _for_models(document: Json, text: str | bytes) -> Json:
+    """The document with literal texts, and with no more steps than are allowed (the rules report the others)."""
+    if isinstance(document, dict):
+        steps = document.get("steps")
+        if isinstance(steps, list) and len(steps) > MAX_STEPS:
+            document = document | {"steps": steps[:MAX_STEPS]}
+    may_have_dollars = ("$" in text or "\\u" in text) if isinstance(text, str) else (b"$" in text or b"\\u" in text)
+    return literal_document(document) if may_have_dollars else document
+
+
+def _without_echoes(lexical: list[Finding], structural: list[Finding], by_rules: list[Finding]) -> list[Finding]:
+    """All findings but those that only follow from another: in what is unknown or of the wrong type, nothing counts."""
+    spoilt = {finding.place for finding in lexical}
+    findings = lexical + [finding for finding in structural if finding.place not in spoilt]
+    covering = {finding.place for finding in findings if finding.code in _COVERS_WHAT_IS_IN_IT} | spoilt
+    for finding in by_rules:
+        place = finding.place
+        if not any(place[:length] in covering for length in range(len(place) + 1)):
+            findings.append(finding)
+    return findings
+
+
+def _cut(findings: list[Finding]) -> tuple[Issue, ...]:
+    issues = [finding.issue() for finding in findings[:MAX_ISSUES]]
+    if len(findings) > MAX_ISSUES:
+        message = f"the document has more errors than the {MAX_ISSUES} that are listed"
+        issues.append(Issue("", ValidationCode.TOO_MANY_ERRORS, message, "Mend these first."))
+    return tuple(issues)
