@@ -92,9 +92,7 @@ def phrase(error: ErrorDetails, at: Located) -> Finding:
                 f'Write `"schemaVersion": {SCHEMA_VERSION}`, or upgrade the program.',
             )
         case _:
-            found = (
-                f"found {shown(at.value)}, {kind(at.value)}" if code is ValidationCode.WRONG_TYPE else shown(at.value)
-            )
+            found = f"found {described(at.value)}" if code is ValidationCode.WRONG_TYPE else shown(at.value)
             problem = {
                 ValidationCode.OUT_OF_RANGE: " is out of range",
                 ValidationCode.BAD_VALUE: " has not the form that is needed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from droidfleet_shared.protocol.selector import ProtocolModel
 from droidfleet_shared.protocol.steps import NAME_PATTERN, Step
@@ -42,6 +42,19 @@ class TaskTemplate(ProtocolModel):
 
 class Task(TaskTemplate):
     """A task that bears the name of the one agent that may run it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "schemaVersion": 1,
+                    "taskId": "go-back",
+                    "assignedAgentName": "phone-01",
+                    "steps": [{"id": "back", "action": "BACK"}],
+                }
+            ]
+        }
+    )
 
     assigned_agent_name: AgentName = Field(
         description="Compared with the agent's own name, exactly.", examples=["phone-01"]
