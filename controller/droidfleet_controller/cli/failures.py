@@ -122,21 +122,21 @@ def text_of(error: DroidfleetError) -> str:
     """What the user reads: ``CODE: message``, one line an issue, then ``hint: ...``. Safe to print."""
     lines = [f"{error.code}: {escape(error.message)}"]
     if isinstance(error, InvalidInputError):
-        lines += [f"  {issue_line(issue)}" for issue in error.issues]
+        lines += [issue_text(issue) for issue in error.issues]
     if error.hint:
         lines.append(f"hint: {escape(error.hint)}")
     return "\n".join(lines)
 
 
-def issue_line(issue: object) -> str:
-    """One validation issue as a line: ``/steps/0/tmeoutMs UNKNOWN_FIELD: message (hint)``. Safe to print.
+def issue_text(issue: object) -> str:
+    """One validation issue: ``/steps/0/tmeoutMs UNKNOWN_FIELD: message``, and the hint on a line below. Safe to print.
 
     ``issue`` has the validator's four fields, as attributes (the validator's own, the API's) or as items (JSON).
     """
     path, code, message, hint = (
         str(issue.get(name, "") if isinstance(issue, dict) else getattr(issue, name, "")) for name in _ISSUE_FIELDS
     )
-    return escape(f"{path or '(document)'} {code}: {message}" + (f" ({hint})" if hint else ""))
+    return escape(f"{path or '(document)'} {code}: {message}") + (f"\n    {escape(hint)}" if hint else "")
 
 
 def _issues(raw: str | bytes) -> tuple[object, ...]:

@@ -262,3 +262,49 @@ def test_events_start_where_asked(droidfleet: Command, fleet: FakeFleet, argumen
     request = fleet.last(fleet_pb2.WatchEventsRequest)
     assert isinstance(request, fleet_pb2.WatchEventsRequest)
     assert request.after_event_id == cursor
+
+
+def test_validate_prints_every_issue_and_needs_no_controller(offline: Command) -> None:
+    steps = b'[{"id": "a", "action": "BAK"}, {"id": "a", "action": "BACK"}]'
+    text = b'{"schemaVersion": 1, "taskId": "x", "steps": ' + steps + b"}"
+        b'{"schemaVersion": 1, "taskId": "x", "steps": [{"id": "a", "action": "BAK"}, {"id": "a", "action": "BACK"}]}'
+    )
+    ran = offline("task", "validate", "-", stdin=text)
+    assert ran.code == 2
+    codes = [line.split()[:2] for line in ran.out.splitlines() if line.startswith("/")]
+    assert codes == [["/steps/0/action", "UNKNOWN_ACTION:"], ["/steps/1/id", "DUPLICATE_ID:"]]
+    assert "Did you mean `BACK`?" in ran.out
+
+
+def test_validate_for_programs_gives_issues_as_documents(offline: Command) -> None:
+    ran = offline("task", "validate", "-", "-o", "json", stdin=b'{"schemaVersion": 2}')
+    document = json.loads(ran.out)
+    assert (ran.code, document["valid"]) == (2, False)
+    assert {"path", "code", "message", "hint"} == set(document["errors"][0])
+
+
+def test_validate_lets_a_warning_pass(offline: Command) -> None:
+    step = b'{"id": "pay", "action": "CLICK", "selector": {"text": "Pay now"}}'
+    ran = offline("task", "validate", "-", stdin=b'{"schemaVersion": 1, "taskId": "x", "steps": [' + step + b"]}")
+    assert ran.code == 0
+    assert ran.out.startswith("warning: /steps/0/selector/text IRREVERSIBLE_EFFECT:")
+
+
+@pytest.mark.parametrize("command", ["validate", "save", "run"])
+@pytest.mark.parametrize(("document", "code"), [(b" " * 10_000_000, "TOO_LARGE"), (b'"\xff"', "BAD_JSON")])
+def test_what_no_message_can_carry_is_refused_before_sending(
+    droidfleet: Command, fleet: FakeFleet, command: str, document: bytes, code: str
+) -> None:
+    ran = droidfleet("task", command, "-", stdin=document)
+    assert ran.code == 2
+    assert code in ran.out + ran.err
+    assert fleet.requests == []
+
+
+def test_file_that_is_not_there_is_named(droidfleet: Command) -> None:
+    ran = droidfleet("task", "run", "./missing.json", "-d", "a")
+    assert (ran.code, ran.err.splitlines()[0]) == (4, "FILE_NOT_FOUND: there is no file './missing.json'.")
+
+
+def test_folder_is_no_document(droidfleet: Command, tmp_path: Path) -> None:
+    assert droidfleet("task", "save", str(tmp_path)).err.startswith("FILE_UNREADABLE: ")

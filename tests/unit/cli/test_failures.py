@@ -65,8 +65,9 @@ def test_invalid_task_lists_every_issue(droidfleet: Command, fleet: FakeFleet) -
     assert ran.code == 2
     assert ran.err.splitlines() == [
         "INVALID_TASK: the document is not valid.",
-        "  /steps/0 UNKNOWN_FIELD: no field 'tmeoutMs'. (timeoutMs?)",
-        "  (document) MISSING_FIELD: 'taskId' is missing.",
+        "/steps/0 UNKNOWN_FIELD: no field 'tmeoutMs'.",
+        "    timeoutMs?",
+        "(document) MISSING_FIELD: 'taskId' is missing.",
     ]
 
 

@@ -13,7 +13,7 @@ from droidfleet.v1 import execution_pb2, fleet_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_task
-from droidfleet_controller.cli.failures import ExitCode, issue_line
+from droidfleet_controller.cli.failures import ExitCode, issue_text
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import console, emit, note
 from droidfleet_controller.cli.text import escape
@@ -52,9 +52,9 @@ def validate_task(file: FileArgument, *, output: OutputOption = Output.TABLE) ->
         emit({"valid": outcome.valid, "errors": errors, "warnings": warnings}, output)
     else:
         for issue in outcome.errors:
-            sys.stdout.write(f"{issue_line(issue)}\n")
+            sys.stdout.write(f"{issue_text(issue)}\n")
         for issue in outcome.warnings:
-            sys.stdout.write(f"warning: {issue_line(issue)}\n")
+            sys.stdout.write(f"warning: {issue_text(issue)}\n")
         count = len(errors)
         verdict = "valid" if outcome.valid else f"{count} error{'s' * (count != 1)}"
         sys.stdout.write(f"{escape(file)}: {verdict}{f', {len(warnings)} to look at' if warnings else ''}\n")
@@ -79,7 +79,7 @@ def save_task(file: FileArgument, *, output: OutputOption = Output.TABLE, api: A
         emit({"task": documents.task_document(answer.task), "created": answer.created, "warnings": warnings}, output)
         return
     for issue in answer.warnings:
-        note(f"warning: {issue_line(issue)}")
+        note(f"warning: {issue_text(issue)}")
     what = "saved" if answer.created else "unchanged"
     sys.stdout.write(f"{escape(answer.task.task_id)} revision {answer.task.revision}: {what}\n")
 
