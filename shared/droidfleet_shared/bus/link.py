@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 
@@ -78,6 +78,41 @@ class _Call:
             self.scope.reschedule(asyncio.get_running_loop().time())
 
 
+class _Client(Client):
+    """A NATS client that is really gone when it closes.
+
+    nats-py's own closing ends in the middle when what is still to be sent cannot be sent any more: the socket stays
+    open and ``closed_cb`` is never called, so that nobody learns of the end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = asyncio.Event()
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        try:
+            await super()._close(status, do_cbs)
+        finally:
+            if self._transport is not None:
+                self._transport.close()  # type: ignore[no-untyped-call]  # nats-py leaves it without types
+            self.ended.set()
+
+
+@contextmanager
+def _cancellation_kept() -> Iterator[None]:
+    """Raises a cancellation that the block swallowed.
+
+    Up to Python 3.11 `asyncio.wait_for`, on which nats-py stands, loses one that comes together with its result
+    (bpo-37658), and the task would live for ever.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    yield
+    if task.cancelling() > before:
+        raise asyncio.CancelledError
+
+
 class BusLink(Bus):
     """`Bus` over NATS. Call `run` in a task that lives as long as the link is needed.
 
@@ -101,7 +136,7 @@ class BusLink(Bus):
         self._credentials = credentials or BusCredentials()
         self._clock = clock
         self._random = random
-        self._client: Client | None = None
+        self._client: _Client | None = None
         self._up = asyncio.Event()
         self._reconcile_wanted = asyncio.Event()
         self._callbacks: list[ConnectedCallback] = []
@@ -148,44 +183,39 @@ class BusLink(Bus):
 
     async def _connection(self) -> None:
         """One client from its start to its end; returns when it is gone."""
-        client = Client()
+        client = _Client()
         self._first_error = ""
-        ended = asyncio.Event()
-
-        async def closed() -> None:
-            ended.set()
-
         try:
-            # Two quick attempts for each server, 5 s each at most; nats-py's own way back stays unused.
-            async with asyncio.timeout(CONNECT_TIMEOUT_S * (2 * len(self._servers) + 1)):
-                await client.connect(
-                    servers=list(self._servers),
-                    name=self._name,
-                    error_cb=self._on_error,
-                    closed_cb=closed,
-                    allow_reconnect=False,
-                    max_reconnect_attempts=1,
-                    reconnect_time_wait=0,
-                    connect_timeout=CONNECT_TIMEOUT_S,
-                    ping_interval=PING_INTERVAL_S,
-                    max_outstanding_pings=MAX_OUTSTANDING_PINGS,
-                    flush_timeout=FLUSH_TIMEOUT_S,
-                    inbox_prefix=self._inbox_prefix,
-                    user_credentials=self._credentials.creds_file,
-                    user=self._credentials.user or None,
-                    password=self._credentials.password or None,
-                    token=self._credentials.token or None,
-                )
-            for delivery in list(self._deliveries):
-                await delivery.attach(client)
-            # The answer to the flush shows that the server has the subscriptions.
-            await client.flush(timeout=FLUSH_TIMEOUT_S)
+            with _cancellation_kept():
+                # Two quick attempts for each server, 5 s each at most; nats-py's own way back stays unused.
+                async with asyncio.timeout(CONNECT_TIMEOUT_S * (2 * len(self._servers) + 1)):
+                    await client.connect(
+                        servers=list(self._servers),
+                        name=self._name,
+                        error_cb=self._on_error,
+                        allow_reconnect=False,
+                        max_reconnect_attempts=1,
+                        reconnect_time_wait=0,
+                        connect_timeout=CONNECT_TIMEOUT_S,
+                        ping_interval=PING_INTERVAL_S,
+                        max_outstanding_pings=MAX_OUTSTANDING_PINGS,
+                        flush_timeout=FLUSH_TIMEOUT_S,
+                        inbox_prefix=self._inbox_prefix,
+                        user_credentials=self._credentials.creds_file,
+                        user=self._credentials.user or None,
+                        password=self._credentials.password or None,
+                        token=self._credentials.token or None,
+                    )
+                for delivery in list(self._deliveries):
+                    await delivery.attach(client)
+                # The answer to the flush shows that the server has the subscriptions.
+                await client.flush(timeout=FLUSH_TIMEOUT_S)
             self._client = client
             self._reason = ""
             self._up.set()
             self._reconcile_wanted.set()
             log.info("bus_connected", server=client.connected_url.netloc if client.connected_url else "")
-            await ended.wait()
+            await client.ended.wait()
         except (NatsError, OSError, TimeoutError) as error:
             self._first_error = self._first_error or str(error) or type(error).__name__
         finally:
@@ -278,10 +308,8 @@ class BusLink(Bus):
 
     async def publish(self, subject: str, payload: bytes, *, reply: str = "") -> None:
         client = self._checked_client(payload, {})
-        try:
+        async with self._call(subject, FLUSH_TIMEOUT_S):
             await client.publish(subject, payload, reply=reply)
-        except NatsError as error:
-            raise BusUnavailableError("BUS_DISCONNECTED", f"sending on {subject} failed: {error}.") from error
 
     async def request(self, subject: str, payload: bytes, *, timeout_s: float) -> BusMessage:
         return await self._request(subject, payload, {}, timeout_s)
@@ -357,7 +385,8 @@ class BusLink(Bus):
             async with asyncio.timeout(timeout_s) as scope:
                 call = _Call(subject, scope)
                 self._calls.add(call)
-                yield
+                with _cancellation_kept():
+                    yield
         except TimeoutError as error:
             if call is not None and call.failure is not None:
                 raise call.failure from error

@@ -125,6 +125,17 @@ async def test_a_client_closed_for_good_is_built_anew(tmp_path: Path) -> None:
     server.stop()
 
 
+async def test_a_link_that_is_cancelled_while_it_connects_ends(nats_server: NatsServer) -> None:
+    for steps in range(60):
+        link = BusLink(nats_server.url, name="brief", clock=SystemClock(), random=Random(1))
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            task = group.create_task(link.run(), name="link")
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+        assert task.cancelled()
+
+
 async def test_a_message_over_the_servers_limit_is_refused_before_it_is_sent(nats_server: NatsServer) -> None:
     async with running_link(nats_server.url) as link:
         with pytest.raises(PayloadTooLargeError):
