@@ -52,9 +52,11 @@ class FakeFleet:
     executions: list[execution_pb2.Execution] = field(default_factory=list)
     changes: list[execution_pb2.Execution | Refusal] = field(default_factory=list)
     events: list[fleet_pb2.FleetEvent | Refusal] = field(default_factory=list)
+    issues: list[task_pb2.ValidationIssue] = field(default_factory=list)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
+    authorizations: list[str] = field(default_factory=list)
 
     def last(self, kind: type[object]) -> object:
         """The newest request of this kind."""
@@ -67,6 +69,7 @@ class _Servicer:
 
     def _take(self, request: object, context: grpc.ServicerContext) -> None:
         self.fleet.requests.append(request)
+        self.fleet.authorizations.append(str(dict(context.invocation_metadata()).get("authorization", "")))
         refusal = self.fleet.refusals.get(type(request).__name__.removesuffix("Request"))
         if refusal is not None:
             refusal.apply(context)
@@ -113,7 +116,7 @@ class _TaskService(_Servicer, task_pb2_grpc.TaskServiceServicer):
         self, request: task_pb2.ValidateTaskRequest, context: grpc.ServicerContext
     ) -> task_pb2.ValidateTaskResponse:
         self._take(request, context)
-        return task_pb2.ValidateTaskResponse(valid=True)
+        return task_pb2.ValidateTaskResponse(errors=self.fleet.issues)
 
     def GetTask(self, request: task_pb2.GetTaskRequest, context: grpc.ServicerContext) -> task_pb2.GetTaskResponse:
         self._take(request, context)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import grpc
 
 from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
+from droidfleet_controller.cli.access import Access
 from droidfleet_controller.cli.failures import from_rpc
 from droidfleet_shared.net import parse_endpoint
 
@@ -56,10 +57,12 @@ class ControllerClient:
     else: `UnavailableError` with code ``CONTROLLER_UNAVAILABLE`` when nobody answers, else what the controller said.
     """
 
-    def __init__(self, address: str, *, reconnect_s: float = RECONNECT_S) -> None:
+    def __init__(self, address: str, *, access: Access | None = None, reconnect_s: float = RECONNECT_S) -> None:
         self.address = str(parse_endpoint(address, setting="--api"))
         self._reconnect_s = reconnect_s
-        self._channel = grpc.insecure_channel(self.address, options=_OPTIONS)
+        access = access or Access.of_environment()
+        self._metadata = access.metadata(self.address)
+        self._channel = access.channel(self.address, options=_OPTIONS)
         self._fleet = fleet_pb2_grpc.FleetServiceStub(self._channel)
         self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
         self._executions = execution_pb2_grpc.ExecutionServiceStub(self._channel)
@@ -87,7 +90,7 @@ class ControllerClient:
         while True:
             request = fleet_pb2.ListDevicesRequest(page_size=PAGE_SIZE, page_token=token, states=states)
             with self._errors():
-                page = self._fleet.ListDevices(request, timeout=CALL_S)
+                page = self._fleet.ListDevices(request, timeout=CALL_S, metadata=self._metadata)
             yield from page.devices
             token = page.next_page_token
             if not token:
@@ -96,7 +99,9 @@ class ControllerClient:
     def device(self, name: str) -> fleet_pb2.Device:
         """One device."""
         with self._errors():
-            return self._fleet.GetDevice(fleet_pb2.GetDeviceRequest(name=name), timeout=CALL_S).device
+            return self._fleet.GetDevice(
+                fleet_pb2.GetDeviceRequest(name=name), timeout=CALL_S, metadata=self._metadata
+            ).device
 
     def events(
         self, *, after: int = 0, device: str = "", execution_id: str = "", follow: bool = False
@@ -108,7 +113,7 @@ class ControllerClient:
             request = fleet_pb2.WatchEventsRequest(
                 after_event_id=cursor, device=device, execution_id=execution_id, follow=follow
             )
-            return self._fleet.WatchEvents(request, timeout=STREAM_S)
+            return self._fleet.WatchEvents(request, timeout=STREAM_S, metadata=self._metadata)
 
         for response in self._resumed(opened, quiet=follow):
             cursor = response.event.event_id
@@ -116,16 +121,24 @@ class ControllerClient:
 
     # --- tasks
 
+    def validate_task(self, document: str) -> task_pb2.ValidateTaskResponse:
+        """Everything that the controller finds wrong with a document."""
+        request = task_pb2.ValidateTaskRequest(document_json=document)
+        with self._errors():
+            return self._tasks.ValidateTask(request, timeout=CALL_S, metadata=self._metadata)
+
     def save_task(self, document: str) -> task_pb2.SaveTaskResponse:
         """Stores a task template under its own id."""
         with self._errors():
-            return self._tasks.SaveTask(task_pb2.SaveTaskRequest(document_json=document), timeout=CALL_S)
+            return self._tasks.SaveTask(
+                task_pb2.SaveTaskRequest(document_json=document), timeout=CALL_S, metadata=self._metadata
+            )
 
     def task(self, task_id: str, *, revision: int = 0) -> task_pb2.TaskTemplate:
         """One stored revision with its text; 0 for the newest."""
         request = task_pb2.GetTaskRequest(task_id=task_id, revision=revision)
         with self._errors():
-            return self._tasks.GetTask(request, timeout=CALL_S).task
+            return self._tasks.GetTask(request, timeout=CALL_S, metadata=self._metadata).task
 
     def tasks(self) -> Iterator[task_pb2.TaskTemplate]:
         """The newest revision of each task, without texts, by id."""
@@ -133,7 +146,7 @@ class ControllerClient:
         while True:
             request = task_pb2.ListTasksRequest(page_size=PAGE_SIZE, page_token=token)
             with self._errors():
-                page = self._tasks.ListTasks(request, timeout=CALL_S)
+                page = self._tasks.ListTasks(request, timeout=CALL_S, metadata=self._metadata)
             yield from page.tasks
             token = page.next_page_token
             if not token:
@@ -158,13 +171,13 @@ class ControllerClient:
         if expires_in is not None:
             request.expires_in.FromTimedelta(expires_in)
         with self._errors():
-            return self._executions.RunTask(request, timeout=RUN_S)
+            return self._executions.RunTask(request, timeout=RUN_S, metadata=self._metadata)
 
     def execution(self, execution_id: str) -> execution_pb2.Execution:
         """One execution with its result."""
         request = execution_pb2.GetExecutionRequest(execution_id=execution_id)
         with self._errors():
-            return self._executions.GetExecution(request, timeout=CALL_S).execution
+            return self._executions.GetExecution(request, timeout=CALL_S, metadata=self._metadata).execution
 
     def executions(
         self,
@@ -188,7 +201,7 @@ class ControllerClient:
                 states=states,
             )
             with self._errors():
-                page = self._executions.ListExecutions(request, timeout=CALL_S)
+                page = self._executions.ListExecutions(request, timeout=CALL_S, metadata=self._metadata)
             yield from page.executions
             left -= len(page.executions)
             token = page.next_page_token
@@ -201,7 +214,7 @@ class ControllerClient:
         versions: dict[str, int] = {}
 
         def opened() -> Iterator[execution_pb2.WatchExecutionsResponse]:
-            return self._executions.WatchExecutions(request, timeout=STREAM_S)
+            return self._executions.WatchExecutions(request, timeout=STREAM_S, metadata=self._metadata)
 
         for response in self._resumed(opened, quiet=False):
             execution = response.execution
@@ -213,7 +226,7 @@ class ControllerClient:
         """Asks for the end of an execution."""
         request = execution_pb2.CancelExecutionRequest(execution_id=execution_id, reason=reason)
         with self._errors():
-            return self._executions.CancelExecution(request, timeout=CALL_S).execution
+            return self._executions.CancelExecution(request, timeout=CALL_S, metadata=self._metadata).execution
 
     def _resumed(self, opened: Callable[[], Iterator[T]], *, quiet: bool) -> Iterator[T]:
         """A stream that is opened again at its deadline, and for ``reconnect_s`` after its controller went away.

@@ -267,8 +267,6 @@ def test_events_start_where_asked(droidfleet: Command, fleet: FakeFleet, argumen
 def test_validate_prints_every_issue_and_needs_no_controller(offline: Command) -> None:
     steps = b'[{"id": "a", "action": "BAK"}, {"id": "a", "action": "BACK"}]'
     text = b'{"schemaVersion": 1, "taskId": "x", "steps": ' + steps + b"}"
-        b'{"schemaVersion": 1, "taskId": "x", "steps": [{"id": "a", "action": "BAK"}, {"id": "a", "action": "BACK"}]}'
-    )
     ran = offline("task", "validate", "-", stdin=text)
     assert ran.code == 2
     codes = [line.split()[:2] for line in ran.out.splitlines() if line.startswith("/")]

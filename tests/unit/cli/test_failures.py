@@ -7,6 +7,7 @@ import socket
 import grpc
 import pytest
 
+from droidfleet.v1 import task_pb2
 from support.commandline import Command
 from support.fake_controller import FakeFleet, Refusal
 
@@ -132,3 +133,11 @@ def test_interrupt_exits_with_130(droidfleet: Command, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("droidfleet_controller.cli.client.ControllerClient.device", interrupted)
     assert droidfleet("devices", "show", "phone-01").code == 130
+
+
+def test_issues_that_an_error_cannot_hold_are_asked_for(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.refusals["SaveTask"] = Refusal(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_TASK", "the document is not valid.")
+    fleet.issues = [
+        task_pb2.ValidationIssue(path=f"/steps/{number}", code="BAD_VALUE", message="no.") for number in range(150)
+    ]
+    assert droidfleet("task", "save", "-", stdin=b"{}").err.count("BAD_VALUE") == 150

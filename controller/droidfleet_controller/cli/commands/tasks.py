@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ from droidfleet_controller.cli.watching import Board, follow
 from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 app = typer.Typer(no_args_is_help=True, help="Check, keep and run tasks.")
 
@@ -72,8 +73,9 @@ def save_task(file: FileArgument, *, output: OutputOption = Output.TABLE, api: A
     """
     from droidfleet_controller.cli.sources import read_text  # noqa: PLC0415 - loads the protocol's models
 
-    with ControllerClient(api) as client:
-        answer = client.save_task(read_text(file))
+    text = read_text(file)
+    with ControllerClient(api) as client, _all_issues(client, text):
+        answer = client.save_task(text)
     if output is not Output.TABLE:
         warnings = documents.issue_documents(answer.warnings)
         emit({"task": documents.task_document(answer.task), "created": answer.created, "warnings": warnings}, output)
@@ -170,7 +172,8 @@ def run_task(
     watched = sys.stdout.isatty() if watch is None else watch
     with ControllerClient(api) as client:
         try:
-            answer = client.run_task(what, devices=devices, request_id=key, expires_in=expiry)
+            with _all_issues(client, what):
+                answer = client.run_task(what, devices=devices, request_id=key, expires_in=expiry)
         except UnavailableError as error:
             if error.code == "CONTROLLER_UNAVAILABLE":
                 raise
@@ -192,6 +195,18 @@ def run_task(
     _written(answer.run_id, board.executions, output)
     if not board.all_succeeded:
         raise typer.Exit(ExitCode.FAILED)
+
+
+@contextmanager
+def _all_issues(client: ControllerClient, document: str | execution_pb2.TaskRef) -> Iterator[None]:
+    """An error carries only as many issues as its metadata can hold; this asks for the others."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.code != "INVALID_TASK" or not isinstance(document, str):
+            raise
+        found = client.validate_task(document).errors
+        raise InvalidInputError(error.code, error.message, hint=error.hint, issues=found or error.issues) from error
 
 
 def _written(run_id: str, executions: list[execution_pb2.Execution], output: Output) -> None:
