@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Annotated, Self
 
 import yaml
-from droidfleet_shared.errors import InvalidInputError
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from droidfleet_agent.virtual_phone.calls import GROUPS, RPC_CALLS, SHELL_PREFIX, Call, Place
+from droidfleet_shared.errors import InvalidInputError
 
 MAX_FAULTS = 1_000
 MAX_FILE_BYTES = 1_000_000
@@ -61,7 +61,7 @@ _PLACES = MappingProxyType(
         FaultKind.HANG: frozenset({Place.CONNECT, Place.OPEN}) | _ANSWERED,
         FaultKind.DROP: _ANSWERED,
         FaultKind.REFUSE: frozenset({Place.CONNECT, Place.OPEN}),
-        FaultKind.KILL_SERVER: _REQUESTS | {Place.SHELL},
+        FaultKind.KILL_SERVER: _REQUESTS,
         FaultKind.OFFLINE: frozenset({Place.CONNECT, Place.OPEN}) | _ANSWERED,
         FaultKind.SLOW: frozenset({Place.OPEN, Place.SERVER_START}) | _ANSWERED,
         FaultKind.HTTP_ERROR: _REQUESTS,
@@ -81,7 +81,7 @@ _PLACES = MappingProxyType(
 )
 
 _NEEDS_SECONDS = frozenset({FaultKind.SLOW, FaultKind.OFFLINE})
-_HAS_AFTER = frozenset({FaultKind.DROP, FaultKind.KILL_SERVER, FaultKind.OFFLINE})
+_HAS_AFTER = frozenset({FaultKind.HANG, FaultKind.DROP, FaultKind.KILL_SERVER, FaultKind.OFFLINE})
 DUMP_METHOD = "dumpWindowHierarchy"
 _ONLY_ON = MappingProxyType(
     {
@@ -99,8 +99,8 @@ class Fault(BaseModel):
 
     ``on``: an RPC method name, a name of `calls.GROUPS`, or ``shell:TEXT``. ``nth``: the first matching call that is
     hit, from 1. ``times``: how many matching calls in a row are hit; null for all from then on. ``seconds``: the length
-    of ``slow`` and ``offline``. ``after``: the call is carried out and only its answer is lost (for ``drop``,
-    ``kill_server``, ``offline``). ``pixels``: how far ``move`` shifts the content.
+    of ``slow`` and ``offline``. ``after``: the call is carried out and only its answer is lost (for ``hang``,
+    ``drop``, ``kill_server``, ``offline``). ``pixels``: how far ``move`` shifts the content.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

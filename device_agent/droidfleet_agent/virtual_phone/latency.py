@@ -1,14 +1,14 @@
-"""How long a virtual phone takes: profiles of delays in milliseconds. Data and arithmetic; the wire does the waiting."""
+"""How long a virtual phone takes: profiles of delays in milliseconds. Only data and sums; the wire does the waiting."""
 
 from __future__ import annotations
 
 from types import MappingProxyType
 from typing import Annotated
 
-from droidfleet_shared.errors import InvalidInputError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from droidfleet_agent.virtual_phone.calls import CallKind
+from droidfleet_shared.errors import InvalidInputError
 
 MAX_DELAY_MS = 600_000
 """Ten minutes, the longest that any client waits."""

@@ -78,6 +78,10 @@ class Device(ABC):
         """An admitted connection is gone."""
 
     @abstractmethod
+    def greet(self, connection: Connection) -> bool:
+        """A host says hello. False: it gets no answer (the device may also have dropped the connection)."""
+
+    @abstractmethod
     def open(self, stream: Stream, name: str) -> None:
         """A host wants a service. Call `Stream.accept` or `Stream.refuse`, now or later; neither is a hang."""
 
@@ -307,6 +311,8 @@ class Connection(asyncio.Protocol):
         self._online = False
         self._checksum = True
         self._reader.verify_checksum = True
+        if not self._device.greet(self):
+            return
         self._host_hello = frame
         if self._device.authorized:
             self._go_online(frame)
