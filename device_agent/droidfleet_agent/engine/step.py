@@ -125,7 +125,7 @@ class StepRun:
             RunCancelled: before anything was sent.
         """
         self._control.check()
-        if self.deadline.remaining() < min(ACTION_RESERVE_S, ACTION_RESERVE_SHARE * self.step.timeout_ms / 1000):
+        if self._too_late_to_act:
             raise StepFailed(
                 StepCode.ACTION_FAILED,
                 f"Too little of the step's {self.step.timeout_ms} ms was left for the {what}, so it was not sent. "
@@ -155,6 +155,11 @@ class StepRun:
 
     async def _again(self, code: StepCode, message: str) -> bool:
         await self.pause(RETRY_PAUSE_S)
-        if self.deadline.passed:
+        if self._too_late_to_act:
             raise StepFailed(code, f"{message} This went on until the deadline of {self.step.timeout_ms} ms.")
         return False
+
+    @property
+    def _too_late_to_act(self) -> bool:
+        reserve = min(ACTION_RESERVE_S, ACTION_RESERVE_SHARE * self.step.timeout_ms / 1000)
+        return self.deadline.remaining() < reserve

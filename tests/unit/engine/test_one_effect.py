@@ -1,0 +1,219 @@
+"""An action is dispatched once, whatever dies where (protocol section 3, rule 5).
+
+Each action of each step is driven into each way of failing; what the phone did and what the result says must agree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from droidfleet_agent.driver.memory import ACTIONS, Call, Fault, MemoryPhone
+from droidfleet_agent.engine.control import RunObserver
+from droidfleet_agent.engine.step import ACTION_RESERVE_S
+from droidfleet_shared.clock import VirtualClock
+from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.protocol.result import StepResult
+from support.runs import Recorder, run_step, run_steps
+from support.screens import PACKAGE
+from support.shop import shop
+
+SEARCH = {"resourceId": "search"}
+STEPS: dict[str, dict[str, object]] = {
+    "click": {"action": "CLICK", "selector": {"text": "Tea"}},
+    "back": {"action": "BACK"},
+    "back in an app": {"action": "BACK", "packageName": PACKAGE},
+    "input": {"action": "INPUT", "selector": SEARCH, "value": "green", "submit": True},
+}
+LINES: list[tuple[str, Call]] = [
+    ("click", "tap"),
+    ("back", "press"),
+    ("back in an app", "press"),
+    ("input", "tap"),
+    ("input", "set_focused_text"),
+    ("input", "press"),
+]
+"""Every line of the engine that tells the phone to do something, but hiding the keyboard (below)."""
+
+every_line = pytest.mark.parametrize(("name", "call"), LINES)
+
+
+def effects(phone: MemoryPhone) -> Counter[Call]:
+    return Counter(done.call for done in phone.done)
+
+
+WHOLE: dict[str, Counter[Call]] = {
+    "click": Counter({"tap": 1}),
+    "back": Counter({"press": 1}),
+    "back in an app": Counter({"press": 1}),
+    "input": Counter({"tap": 1, "set_focused_text": 1, "press": 1}),
+}
+
+
+@every_line
+async def test_an_action_that_the_phone_denies_is_not_repeated(clock: VirtualClock, name: str, call: Call) -> None:
+    phone = shop(clock)
+    phone.fail(call, Fault.FALSE)
+    result = await run_step(phone, clock, STEPS[name])
+    assert result.code is StepCode.ACTION_FAILED
+    assert effects(phone)[call] == 0
+    assert phone.calls.count(call) == 1
+
+
+@every_line
+@pytest.mark.parametrize("optional", [False, True])
+async def test_a_connection_that_breaks_after_the_effect_is_an_unknown_outcome(
+    clock: VirtualClock, name: str, call: Call, optional: bool
+) -> None:
+    phone = shop(clock)
+    phone.fail(call, Fault.DIES_AFTER)
+    task = await run_steps(phone, clock, {**STEPS[name], "optional": optional}, STEPS["back"])
+    assert task.code is StepCode.OUTCOME_UNKNOWN
+    assert len(task.steps) == 1
+    assert effects(phone)[call] == 1
+    assert phone.calls.count(call) == 1
+
+
+@every_line
+async def test_a_phone_that_hangs_in_an_action_is_an_unknown_outcome_at_the_deadline(
+    clock: VirtualClock, name: str, call: Call
+) -> None:
+    phone = shop(clock)
+    phone.fail(call, Fault.HANG)
+    result = await run_step(phone, clock, {**STEPS[name], "timeoutMs": 2000})
+    assert result.code is StepCode.OUTCOME_UNKNOWN
+    assert phone.calls.count(call) == 1
+    assert clock.monotonic() == pytest.approx(2.0)
+
+
+@every_line
+@pytest.mark.parametrize("fault", [Fault.DIES_BEFORE, Fault.REFUSED])
+async def test_an_action_that_certainly_did_not_happen_is_done_on_a_new_look_once(
+    clock: VirtualClock, name: str, call: Call, fault: Fault
+) -> None:
+    phone = shop(clock)
+    phone.fail(call, fault)
+    result = await run_step(phone, clock, STEPS[name])
+    assert result.successful
+    assert effects(phone) == WHOLE[name]
+    if name != "back":
+        assert result.looks > 1
+
+
+@every_line
+async def test_a_phone_that_is_gone_when_it_must_act_is_unavailable(clock: VirtualClock, name: str, call: Call) -> None:
+    phone = shop(clock)
+    phone.fail(call, *[Fault.DIES_BEFORE] * 200)
+    result = await run_step(phone, clock, {**STEPS[name], "timeoutMs": 2000})
+    assert result.code is StepCode.DEVICE_UNAVAILABLE
+    assert effects(phone)[call] == 0
+    assert clock.monotonic() == pytest.approx(2.0, abs=0.5)
+
+
+@every_line
+async def test_a_phone_that_refuses_for_ever_fails_at_the_deadline(clock: VirtualClock, name: str, call: Call) -> None:
+    phone = shop(clock)
+    phone.fail(call, *[Fault.REFUSED] * 200)
+    result = await run_step(phone, clock, {**STEPS[name], "timeoutMs": 2000})
+    assert result.code is StepCode.ACTION_FAILED
+    assert effects(phone)[call] == 0
+    assert clock.monotonic() == pytest.approx(2.0, abs=0.5)
+    assert phone.calls.count(call) <= 21
+
+
+@every_line
+async def test_the_observer_has_written_it_down_before_the_phone_is_told(
+    clock: VirtualClock, name: str, call: Call
+) -> None:
+    phone = shop(clock)
+
+    class Strict(Recorder):
+        async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+            told = sum(each in ACTIONS for each in phone.calls)
+            assert told == ordinal - 1
+            await super().dispatching(step_id, path, ordinal)
+
+    strict = Strict()
+    result = await run_step(phone, clock, STEPS[name], observer=strict)
+    ordinals = [ordinal for word, _, ordinal in strict.heard if word == "dispatching"]
+    assert ordinals == list(range(1, result.dispatched + 1))
+    assert result.dispatched == WHOLE[name].total()
+
+
+@every_line
+async def test_what_cannot_be_written_down_is_not_done(clock: VirtualClock, name: str, call: Call) -> None:
+    phone = shop(clock)
+
+    class DiskFullError(Exception):
+        pass
+
+    class Full(RunObserver):
+        async def step_started(self, step_id: str, path: str) -> None:
+            pass
+
+        async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+            if (phone.calls and call == "tap") or ordinal > list(WHOLE[name]).index(call):
+                raise DiskFullError
+
+        async def step_finished(self, result: StepResult) -> None:
+            pass
+
+    with pytest.raises(DiskFullError):
+        await run_step(phone, clock, STEPS[name], observer=Full())
+    assert effects(phone)[call] == 0
+
+
+async def test_a_refused_dispatch_counts_and_one_that_was_never_sent_does_not(clock: VirtualClock) -> None:
+    phone = shop(clock)
+    phone.fail("tap", Fault.REFUSED, Fault.DIES_BEFORE)
+    recorder = Recorder()
+    result = await run_step(phone, clock, STEPS["click"], observer=recorder)
+    assert result.dispatched == 2
+    assert [ordinal for word, _, ordinal in recorder.heard if word == "dispatching"] == [1, 2, 3]
+
+
+async def test_an_action_is_not_begun_without_time_for_its_answer(clock: VirtualClock) -> None:
+    phone = shop(clock, latency={"dump": 2.0 - ACTION_RESERVE_S / 2})
+    result = await run_step(phone, clock, {**STEPS["click"], "timeoutMs": 2000})
+    assert result.code is StepCode.ACTION_FAILED
+    assert "Raise `timeoutMs`" in result.message
+    assert phone.done == []
+
+
+async def test_taps_that_were_done_are_not_done_again_after_a_refusal(clock: VirtualClock) -> None:
+    phone = shop(clock)
+    phone.fail("tap", Fault.NONE, Fault.REFUSED)
+    step = {"action": "CLICK", "selector": {"text": "Shop"}, "times": 3}
+    result = await run_step(phone, clock, step)
+    assert result.successful
+    assert effects(phone)["tap"] == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (Fault.FALSE, StepCode.ACTION_FAILED),
+        (Fault.DIES_AFTER, StepCode.OUTCOME_UNKNOWN),
+        (Fault.HANG, StepCode.OUTCOME_UNKNOWN),
+    ],
+)
+async def test_a_keyboard_that_cannot_be_hidden_ends_the_step_before_the_tap(
+    clock: VirtualClock, fault: Fault, code: StepCode
+) -> None:
+    phone = shop(clock, start="detail")
+    phone.keyboard_open = True
+    phone.fail("hide_keyboard", fault)
+    result = await run_step(phone, clock, {"action": "CLICK", "selector": {"text": "Add to cart"}})
+    assert result.code is code
+    assert effects(phone)["tap"] == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.DIES_BEFORE, Fault.REFUSED])
+async def test_hiding_the_keyboard_is_tried_again_when_it_did_not_happen(clock: VirtualClock, fault: Fault) -> None:
+    phone = shop(clock, start="detail")
+    phone.keyboard_open = True
+    phone.fail("hide_keyboard", fault)
+    result = await run_step(phone, clock, {"action": "CLICK", "selector": {"text": "Add to cart"}})
+    assert result.successful
+    assert [done.call for done in phone.done] == ["hide_keyboard", "tap"]
