@@ -67,8 +67,8 @@ async def test_a_focused_field_is_not_tapped(clock: VirtualClock) -> None:
 
 
 async def test_lost_characters_are_repaired_once(clock: VirtualClock) -> None:
-    losses = iter([lambda text: text[:-1]])
-    phone = shop(clock, typist=lambda text: next(losses, str)(text))
+    lost = iter([1])
+    phone = shop(clock, typist=lambda text: text[next(lost, 0) :])
     digits = "123456789012345678"
     result = await run_step(phone, clock, {**GREEN, "value": digits})
     assert result.detail is Detail.VERIFIED
@@ -229,7 +229,7 @@ async def test_a_phone_that_is_away_for_a_moment_is_read_back_later(clock: Virtu
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40))
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=40))
 def test_whatever_is_typed_is_verified_or_fails_and_is_never_typed_more_than_twice(value: str) -> None:
     import asyncio
 
