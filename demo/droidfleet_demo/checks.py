@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 ORDER_PLACED = "order_placed"
@@ -50,16 +50,18 @@ class Report:
         )
 
 
-def check(reports: Sequence[Report], effects: Mapping[str, Sequence[Document]], *, twin: str) -> list[Check]:
+def check(
+    reports: Sequence[Report], effects: Mapping[str, Sequence[Document]], *, twins: Collection[str]
+) -> list[Check]:
     """All expectations of the demo.
 
-    ``effects`` holds each device's effect log; ``twin`` is the device whose shop has two buttons of one name.
+    ``effects`` holds each device's effect log; ``twins`` are the devices whose shop has two buttons of one name.
     """
     checks: list[Check] = []
     for report in reports:
         kinds = Counter(str(effect.get("kind")) for effect in effects.get(report.device, ()))
         orders, touches = kinds[ORDER_PLACED], sum(kinds[kind] for kind in TOUCHES)
-        if report.device == twin:
+        if report.device in twins:
             checks += [
                 Check(
                     f"{report.device} stopped with TARGET_AMBIGUOUS and named its candidates",

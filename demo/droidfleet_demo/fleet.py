@@ -16,9 +16,9 @@ from droidfleet_agent.driver.adb_program import adb_binary
 from droidfleet_demo.processes import Part, PartFailedError, Parts
 
 SCENARIO = "shop"
-PHONES = 5
-TWIN = PHONES
-"""The number of the phone whose shop shows two buttons of one name."""
+TWIN_VARIANT = "twin"
+PLAIN_PHONES = 4
+TWIN_PHONES = 1
 
 BIN = Path(sys.executable).parent
 """Where the console scripts of this very installation are."""
@@ -35,11 +35,18 @@ FOREIGN_PREFIXES = ("DROIDFLEET_", "ANDROID_", "ADB_", "NATS_")
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """One virtual phone: its device's name, its adb serial, and the file that logs what it feels."""
+    """One virtual phone: its device's name, its port, the file that logs what it feels, and its shop's oddity."""
 
     name: str
-    serial: str
+    port: int
     effects_path: Path
+    twin: bool
+    """Whether its shop shows two buttons of one name."""
+
+    @property
+    def serial(self) -> str:
+        """Its adb serial."""
+        return f"127.0.0.1:{self.port}"
 
     def effects(self) -> list[dict[str, object]]:
         """Its effect log."""
@@ -58,11 +65,6 @@ class Fleet:
     adb: str
     phones: tuple[Phone, ...]
     controller: Part
-
-    @property
-    def twin(self) -> Phone:
-        """The phone whose shop shows two buttons of one name."""
-        return self.phones[TWIN - 1]
 
     def command(self, *arguments: str) -> list[str]:
         """`droidfleet ARGUMENTS...` of this installation."""
@@ -88,13 +90,13 @@ class Fleet:
         return documents
 
 
-def start_fleet(folder: Path, parts: Parts) -> Fleet:
+def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins: int = TWIN_PHONES) -> Fleet:
     """Starts everything and returns once all devices are online. ``folder`` keeps all data and logs.
 
     Raises:
         PartFailedError: a part did not start, with the last lines of its log.
     """
-    adb_port, *phone_ports = free_ports(1 + PHONES)
+    adb_port, *phone_ports = free_ports(1 + plain + twins)
     env = environment(folder, adb_port=adb_port)
     adb = adb_binary()
     data = folder / "controller"
@@ -108,13 +110,13 @@ def start_fleet(folder: Path, parts: Parts) -> Fleet:
     )
     adb_server = parts.start("adb", [adb, "-P", str(adb_port), "nodaemon", "server"], env=env)
     phones = tuple(
-        Phone(f"phone-{number:02}", f"127.0.0.1:{port}", folder / f"effects-{number:02}.jsonl")
+        Phone(f"phone-{number:02}", port, folder / f"effects-{number:02}.jsonl", twin=number > plain)
         for number, port in enumerate(phone_ports, start=1)
     )
-    started = [_start_phone(parts, phone, twin=number == TWIN, env=env) for number, phone in enumerate(phones, start=1)]
+    started = [start_phone(parts, phone, env=env) for phone in phones]
     _wait_listening(adb_server, adb_port)
-    for part, phone, port in zip(started, phones, phone_ports, strict=True):
-        _wait_listening(part, port)
+    for part, phone in zip(started, phones, strict=True):
+        _wait_listening(part, phone.port)
         subprocess.run([adb, "connect", phone.serial], env=env, capture_output=True, timeout=CALL_S, check=False)
 
     serving = data / "serve.json"
@@ -123,7 +125,7 @@ def start_fleet(folder: Path, parts: Parts) -> Fleet:
     env = {**env, "DROIDFLEET_API": addresses["api"]}
     agents = parts.start("agents", _supervise_command(addresses["nats"], phones), env=env)
     fleet = Fleet(env, addresses["api"], addresses["http"], addresses["nats"], adb, phones, controller)
-    agents.wait_until(lambda: _online(fleet) == PHONES, within_s=START_S, what=f"{PHONES} devices online")
+    agents.wait_until(lambda: _online(fleet) == len(phones), within_s=START_S, what="all devices online")
     return fleet
 
 
@@ -153,12 +155,13 @@ def free_ports(count: int) -> list[int]:
         return [int(server.getsockname()[1]) for server in sockets]
 
 
-def _start_phone(parts: Parts, phone: Phone, *, twin: bool, env: Mapping[str, str]) -> Part:
+def start_phone(parts: Parts, phone: Phone, *, env: Mapping[str, str]) -> Part:
+    """Starts one virtual phone (again)."""
     command = [
-        *(str(BIN / "droidfleet-phone"), "--scenario", SCENARIO, "--port", phone.serial.rpartition(":")[2]),
+        *(str(BIN / "droidfleet-phone"), "--scenario", SCENARIO, "--port", str(phone.port)),
         *("--latency", "realistic", "--effects", str(phone.effects_path)),
     ]
-    return parts.start(phone.name, [*command, *(["--variant", "twin"] if twin else [])], env=env)
+    return parts.start(phone.name, [*command, *(["--variant", TWIN_VARIANT] if phone.twin else [])], env=env)
 
 
 def _supervise_command(nats: str, phones: Sequence[Phone]) -> list[str]:

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from droidfleet_demo.checks import Check, Report, check
-from droidfleet_demo.fleet import BIN, PHONES, Fleet, start_fleet
+from droidfleet_demo.fleet import BIN, PLAIN_PHONES, TWIN_PHONES, Fleet, start_fleet
 from droidfleet_demo.processes import POLL_S, Parts
 
+PHONES = PLAIN_PHONES + TWIN_PHONES
 CHECKOUT = Path(__file__).parents[2]
 TASK_ID = "shop-order"
 TASK_FILE = "examples/shop-order.json"
@@ -58,7 +59,7 @@ def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
     checks = [
         Check("one execution on each device", len(reports) == PHONES, f"{len(reports)} executions"),
         Check("the failure shows in the exit code", exit_code == 1, f"exit code {exit_code}"),
-        *check(reports, effects, twin=fleet.twin.name),
+        *check(reports, effects, twins={phone.name for phone in fleet.phones if phone.twin}),
     ]
     say("\nWhat was reported against what the phones felt:")
     for item in checks:

@@ -16,7 +16,7 @@ EFFECTS = {"phone-01": [TAP, TEXT, ORDER], "phone-05": [TAP]}
 
 
 def test_all_holds_when_phones_and_reports_agree() -> None:
-    assert all(item.held for item in check([GOOD, TWIN], EFFECTS, twin="phone-05"))
+    assert all(item.held for item in check([GOOD, TWIN], EFFECTS, twins={"phone-05"}))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_all_holds_when_phones_and_reports_agree() -> None:
 def test_one_difference_fails_its_own_check_alone(
     good: Report, twin: Report, effects: dict[str, list[dict[str, object]]], wrong: str
 ) -> None:
-    assert [item.what for item in check([good, twin], effects, twin="phone-05") if not item.held] == [wrong]
+    assert [item.what for item in check([good, twin], effects, twins={"phone-05"}) if not item.held] == [wrong]
 
 
 def test_report_is_read_from_the_document_that_the_command_line_writes() -> None:
