@@ -1,4 +1,4 @@
-"""The console blocks of a Markdown page: what a reader types, what the page says comes back, and which files it has them save.
+"""The console blocks of a Markdown page: what a reader types, what comes back, and which files the page has them save.
 
 Output is compared by kind: numbers, ids and times count as such, the words must be there, in order.
 """

@@ -65,7 +65,7 @@ def test_invalid_task_lists_every_issue(droidfleet: Command, fleet: FakeFleet) -
     ran = droidfleet("task", "save", "-", stdin=b"{}")
     assert ran.code == 2
     assert ran.err.splitlines() == [
-        "INVALID_TASK: the document is not valid.",
+        "INVALID_TASK: the document is not valid: 2 errors.",
         "/steps/0 UNKNOWN_FIELD: no field 'tmeoutMs'.",
         "    timeoutMs?",
         "(document) MISSING_FIELD: 'taskId' is missing.",

@@ -81,7 +81,7 @@ def save_task(file: FileArgument, *, output: OutputOption = Output.TABLE, api: A
         emit({"task": documents.task_document(answer.task), "created": answer.created, "warnings": warnings}, output)
         return
     for issue in answer.warnings:
-        note(f"warning: {issue_text(issue)}")
+        sys.stderr.write(f"warning: {issue_text(issue)}\n")
     what = "saved" if answer.created else "unchanged"
     sys.stdout.write(f"{escape(answer.task.task_id)} revision {answer.task.revision}: {what}\n")
 
@@ -205,8 +205,9 @@ def _all_issues(client: ControllerClient, document: str | execution_pb2.TaskRef)
     except InvalidInputError as error:
         if error.code != "INVALID_TASK" or not isinstance(document, str):
             raise
-        found = client.validate_task(document).errors
-        raise InvalidInputError(error.code, error.message, hint=error.hint, issues=found or error.issues) from error
+        issues = tuple(client.validate_task(document).errors) or error.issues
+        count = f"{len(issues)} error{'s' * (len(issues) != 1)}"
+        raise InvalidInputError(error.code, f"the document is not valid: {count}.", issues=issues) from error
 
 
 def _written(run_id: str, executions: list[execution_pb2.Execution], output: Output) -> None:
