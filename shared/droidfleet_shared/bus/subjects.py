@@ -19,6 +19,9 @@ LIVE_PREFIX = "fleet.live"
 EVENTS_ALL = "fleet.event.*.*"
 HEARTBEATS_ALL = "fleet.heartbeat.*"
 
+CONTROLLER = "fleet.controller"
+"""Where a controller says that it works on this broker, so that a second one can be refused."""
+
 _PLAIN = frozenset((string.ascii_letters + string.digits + "-_").encode())
 _TOKEN = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+")
 

@@ -1,0 +1,1 @@
+"""The gRPC door: messages in, use case, messages out. Protobuf types stop here; errors are mapped once, in `errors`."""

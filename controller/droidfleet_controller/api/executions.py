@@ -1,0 +1,146 @@
+"""ExecutionService."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from grpc import aio
+
+from droidfleet.v1 import execution_pb2, execution_pb2_grpc
+from droidfleet_controller.api import convert, pages
+from droidfleet_controller.api.tasks import revision
+from droidfleet_controller.dispatch.cancel import Cancels
+from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.reading import Executions
+from droidfleet_controller.dispatch.runs import DEFAULT_EXPIRY, MAX_DEVICES, Runs, RunTask, TaskRef
+from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.store.executions import Filter
+from droidfleet_shared.errors import InvalidInputError
+
+Context = aio.ServicerContext[Any, Any]
+
+
+class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
+    """The service over dispatch."""
+
+    def __init__(self, *, runs: Runs, executions: Executions, cancels: Cancels, broadcast: Broadcast) -> None:
+        self._runs = runs
+        self._executions = executions
+        self._cancels = cancels
+        self._broadcast = broadcast
+
+    async def RunTask(  # noqa: N802  # gRPC's names
+        self, request: execution_pb2.RunTaskRequest, context: Context
+    ) -> execution_pb2.RunTaskResponse:
+        started = await self._runs.start(
+            RunTask(
+                task=_task(request),
+                devices=tuple(request.devices),
+                request_id=request.request_id,
+                expires_in=_expiry(request),
+                actor=context.peer(),
+            )
+        )
+        return execution_pb2.RunTaskResponse(
+            run_id=started.run_id, executions=[self._to_pb(execution) for execution in started.executions]
+        )
+
+    async def GetExecution(  # noqa: N802
+        self, request: execution_pb2.GetExecutionRequest, context: Context
+    ) -> execution_pb2.GetExecutionResponse:
+        execution = await self._executions.get(request.execution_id)
+        return execution_pb2.GetExecutionResponse(execution=convert.execution_to_pb(execution))
+
+    async def ListExecutions(  # noqa: N802
+        self, request: execution_pb2.ListExecutionsRequest, context: Context
+    ) -> execution_pb2.ListExecutionsResponse:
+        wanted = Filter(
+            device=request.device,
+            task_id=request.task_id,
+            run_id=request.run_id,
+            states=tuple(sorted({_state(value) for value in request.states})),
+        )
+        scope = f"executions {wanted}"
+        limit = pages.size(request.page_size)
+        before = pages.number_place(request.page_token, scope=scope)
+        rows = await self._executions.page(wanted, before=before, limit=limit + 1)
+        shown, more = rows[:limit], len(rows) > limit
+        return execution_pb2.ListExecutionsResponse(
+            executions=[convert.execution_to_pb(execution) for _, execution in shown],
+            next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
+        )
+
+    async def WatchExecutions(  # noqa: N802
+        self, request: execution_pb2.WatchExecutionsRequest, context: Context
+    ) -> AsyncIterator[execution_pb2.WatchExecutionsResponse]:
+        ids = await self._watched(request)
+        with self._broadcast.watching(ids) as watch:
+            # Subscribed first and read then, so that no change falls between the two.
+            changed = await self._executions.require(ids)
+            sent: dict[str, int] = {}
+            going = set(ids)
+            while True:
+                for execution in changed:
+                    if execution.version <= sent.get(execution.execution_id, 0):
+                        continue
+                    sent[execution.execution_id] = execution.version
+                    yield execution_pb2.WatchExecutionsResponse(execution=await self._whole(execution))
+                    if execution.terminal:
+                        going.discard(execution.execution_id)
+                if not going:
+                    return
+                changed = await watch.take()
+
+    async def CancelExecution(  # noqa: N802
+        self, request: execution_pb2.CancelExecutionRequest, context: Context
+    ) -> execution_pb2.CancelExecutionResponse:
+        execution = await self._cancels.cancel(request.execution_id, reason=request.reason, actor=context.peer())
+        return execution_pb2.CancelExecutionResponse(execution=self._to_pb(execution))
+
+    def _to_pb(self, execution: Execution) -> execution_pb2.Execution:
+        return convert.execution_to_pb(self._executions.explained(execution))
+
+    async def _whole(self, execution: Execution) -> execution_pb2.Execution:
+        if execution.result is not None and not execution.result.steps:
+            execution = replace(execution, result=(await self._executions.get(execution.execution_id)).result)
+        return self._to_pb(execution)
+
+    async def _watched(self, request: execution_pb2.WatchExecutionsRequest) -> frozenset[str]:
+        ids = frozenset(request.execution_ids)
+        if bool(ids) == bool(request.run_id):
+            raise InvalidInputError("BAD_WATCH", "either execution_ids or run_id.")
+        if len(ids) > MAX_DEVICES:
+            raise InvalidInputError("BAD_WATCH", f"at most {MAX_DEVICES} executions, not {len(ids)}.")
+        if request.run_id:
+            ids = frozenset(execution.execution_id for execution in await self._executions.of_run(request.run_id))
+        return ids
+
+
+def _task(request: execution_pb2.RunTaskRequest) -> TaskRef | str:
+    match request.WhichOneof("task"):
+        case "ref":
+            return TaskRef(task_id=request.ref.task_id, revision=revision(request.ref.revision))
+        case "document_json":
+            return request.document_json
+        case _:
+            raise InvalidInputError("MISSING_TASK", "either ref or document_json must be set.")
+
+
+def _expiry(request: execution_pb2.RunTaskRequest) -> timedelta:
+    if not request.HasField("expires_in"):
+        return DEFAULT_EXPIRY
+    try:
+        return request.expires_in.ToTimedelta()
+    except (OverflowError, ValueError):
+        raise InvalidInputError("BAD_EXPIRY", "expires_in is not a duration that can be.") from None
+
+
+def _state(value: execution_pb2.ExecutionState.ValueType) -> ExecutionState:
+    try:
+        return convert.execution_state_from(value)
+    except ValueError:
+        raise InvalidInputError("BAD_STATE", f"states: {value} is not a state of an execution.") from None

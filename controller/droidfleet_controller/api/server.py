@@ -1,0 +1,104 @@
+"""The gRPC server: services, health, reflection, message sizes, TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+from grpc import aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from droidfleet.v1 import (
+    execution_pb2,
+    execution_pb2_grpc,
+    fleet_pb2,
+    fleet_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
+)
+from droidfleet_controller.api.errors import Door
+from droidfleet_controller.api.executions import ExecutionServicer
+from droidfleet_controller.api.fleet import FleetServicer
+from droidfleet_controller.api.tasks import TaskServicer
+from droidfleet_shared.errors import ConflictError
+from droidfleet_shared.net import Endpoint
+
+MAX_RECEIVED_BYTES = 16 * 1024 * 1024
+"""Larger than any valid document, so that the validator can say what is wrong with one that is too large."""
+
+MAX_SENT_BYTES = 64 * 1024 * 1024
+"""A full page of executions with their outputs."""
+
+STOP_GRACE_S = 2.0
+"""For unary calls to end; watches are ended then, and clients open them again."""
+
+SERVICES = (
+    fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
+    task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
+    execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
+)
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_RECEIVED_BYTES),
+    ("grpc.max_send_message_length", MAX_SENT_BYTES),
+    # Another process on the same port would get a part of the calls.
+    ("grpc.so_reuseport", 0),
+)
+
+
+class ApiServer:
+    """The server; `start` binds, `stop` ends what is under way."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        door: Door,
+        fleet: FleetServicer,
+        tasks: TaskServicer,
+        executions: ExecutionServicer,
+        credentials: grpc.ServerCredentials | None,
+    ) -> None:
+        self.endpoint = endpoint
+        self._credentials = credentials
+        self._server = aio.server(interceptors=[door], options=_OPTIONS)
+        self._health = health.aio.HealthServicer()
+        fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, self._server)
+        task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, self._server)
+        execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    async def start(self) -> None:
+        """Binds and serves.
+
+        Raises:
+            ConflictError: ``PORT_TAKEN``.
+        """
+        try:
+            if self._credentials is None:
+                port = self._server.add_insecure_port(str(self.endpoint))
+            else:
+                port = self._server.add_secure_port(str(self.endpoint), self._credentials)
+        except RuntimeError as error:
+            raise port_taken(self.endpoint, setting="listen") from error
+        self.endpoint = Endpoint(self.endpoint.host, port)
+        await self._server.start()
+        for name in ("", *SERVICES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self) -> None:
+        """Refuses new calls, lets unary ones end, ends watches."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(STOP_GRACE_S)
+
+
+def port_taken(endpoint: Endpoint, *, setting: str) -> ConflictError:
+    """The error for an address that cannot be bound."""
+    return ConflictError(
+        "PORT_TAKEN",
+        f"{setting}: {endpoint} cannot be listened on; another program has it, or this machine has no such address.",
+        hint=f"End the other program, or choose another address with --{setting} (port 0: the system chooses).",
+    )

@@ -1,0 +1,410 @@
+"""Wires a controller together and runs it: everything is started in the order of dependence and stopped in reverse.
+
+The one module that knows all parts; it decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from random import Random, SystemRandom
+
+import grpc
+import structlog
+
+from droidfleet_controller.api.errors import Door
+from droidfleet_controller.api.executions import ExecutionServicer
+from droidfleet_controller.api.fleet import FleetServicer
+from droidfleet_controller.api.server import ApiServer
+from droidfleet_controller.api.tasks import TaskServicer
+from droidfleet_controller.broker.server import EmbeddedBroker
+from droidfleet_controller.dispatch.cancel import Cancels
+from droidfleet_controller.dispatch.ingest import Ingest
+from droidfleet_controller.dispatch.publisher import Publisher
+from droidfleet_controller.dispatch.reading import Executions
+from droidfleet_controller.dispatch.runs import Runs
+from droidfleet_controller.dispatch.states import LIVE
+from droidfleet_controller.dispatch.sweeper import Sweeper
+from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.fleet.device import DeviceState
+from droidfleet_controller.fleet.registry import MAX_ASKING, Registry
+from droidfleet_controller.http import HttpServer
+from droidfleet_controller.ids import new_id
+from droidfleet_controller.metrics import Metrics
+from droidfleet_controller.settings import ServeSettings
+from droidfleet_controller.store import executions, lock
+from droidfleet_controller.store.database import Database, sqlite_url
+from droidfleet_controller.store.migrate import migrate
+from droidfleet_controller.tasks.library import Library
+from droidfleet_shared.bus import subjects
+from droidfleet_shared.bus.credentials import load_credentials
+from droidfleet_shared.bus.link import BusLink
+from droidfleet_shared.bus.port import BusMessage, BusUnavailableError, NoRespondersError
+from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
+from droidfleet_shared.clock import Clock, SystemClock
+from droidfleet_shared.errors import ConflictError, DroidfleetError, InvalidInputError, UnavailableError
+
+log = structlog.get_logger(__name__)
+
+CONNECT_S = 5.0
+"""How long the start waits for the broker; a broker of one's own may also come later."""
+
+PROVISION_TIMEOUT_S = 10.0
+PROVISION_RETRY_S = 0.5
+PING_TIMEOUT_S = 2.0
+
+SERVE_FILE = "serve.json"
+DATABASE_FILE = "droidfleet.db"
+
+
+async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) -> None:
+    """Runs a controller until SIGTERM or SIGINT (then it returns) or cancellation. Sets ``ready`` when all is up.
+
+    The addresses in use, with the ports that the system chose, stand in ``serve.json`` in the data folder.
+
+    Raises:
+        DroidfleetError: it cannot start, or cannot go on; the code says why.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            controller = Controller(settings, stack, clock=SystemClock(), random=SystemRandom())
+            stop = stack.enter_context(_stop_signals())
+            await controller.start()
+            if ready is not None:
+                ready.set()
+            await stop.wait()
+            log.info("controller_stopping")
+    except BaseExceptionGroup as group:
+        _raise_first(group)
+        raise
+    log.info("controller_stopped")
+
+
+def _raise_first(group: BaseExceptionGroup[BaseException]) -> None:
+    """The one domain error in a group is what a user wants to read."""
+    domain, _ = group.split(DroidfleetError)
+    while domain is not None:
+        first = domain.exceptions[0]
+        if not isinstance(first, BaseExceptionGroup):
+            raise first from group
+        domain = first
+
+
+@contextmanager
+def _stop_signals() -> Iterator[asyncio.Event]:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    # Outside the main thread there are no signals to take.
+    with suppress(RuntimeError, ValueError):
+        for number in numbers:
+            loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        with suppress(RuntimeError, ValueError):
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def _running(group: asyncio.TaskGroup, work: Coroutine[object, object, None], name: str) -> AsyncIterator[None]:
+    task = group.create_task(work, name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class Controller:
+    """The parts of one controller. ``stack`` ends in reverse what `start` began."""
+
+    def __init__(self, settings: ServeSettings, stack: AsyncExitStack, *, clock: Clock, random: Random) -> None:
+        self._settings = settings
+        self._stack = stack
+        self._clock = clock
+        self._random = random
+        self._instance = new_id("c")
+        self._metrics = Metrics()
+        self._broadcast = Broadcast()
+        self._admitted = asyncio.Event()
+        self._reconciled = asyncio.Event()
+        self._broker: EmbeddedBroker | None = None
+        self._database: Database
+        self._bus: BusLink
+        self._registry: Registry
+        self._publisher: Publisher
+        self._group: asyncio.TaskGroup
+
+    async def start(self) -> None:
+        """Starts everything, in the order of dependence."""
+        settings, stack = self._settings, self._stack
+        _allow_many_files()
+        token = _token(settings.api_token_file)
+        credentials = load_credentials(settings.nats_credentials) if settings.nats else None
+        data_id = stack.enter_context(lock.data_folder(settings.data))
+        await self._open_database(data_id)
+        self._group = await stack.enter_async_context(asyncio.TaskGroup())
+        url = settings.nats or await self._start_broker()
+        self._bus = BusLink(
+            url, name="droidfleet-controller", clock=self._clock, random=self._random, credentials=credentials
+        )
+        await self._start_dispatch()
+        await self._start_doors(token)
+        self._metrics.info.labels(version=version("droidfleet")).set(1)
+        self._write_serve_file(url)
+        log.info("controller_ready", **self._addresses(url))
+
+    async def _run(self, work: Coroutine[object, object, None], name: str) -> None:
+        await self._stack.enter_async_context(_running(self._group, work, name))
+
+    async def _open_database(self, data_id: str) -> None:
+        url = self._settings.database or sqlite_url(self._settings.data / DATABASE_FILE)
+        database = self._database = Database(url, observe=self._metrics.transaction_seconds.observe)
+        self._stack.push_async_callback(database.close)
+        await asyncio.to_thread(migrate, database.engine)
+        now = self._clock.now()
+        await database.run(
+            lambda connection: lock.claim_database(connection, instance=self._instance, data_id=data_id, now=now)
+        )
+        self._stack.push_async_callback(self._release)
+
+    async def _release(self) -> None:
+        with suppress(UnavailableError):
+            await self._database.run(lambda connection: lock.release_claim(connection, instance=self._instance))
+
+    async def _keep_claim(self) -> None:
+        while True:
+            await self._clock.sleep(lock.RENEW_S)
+            now = self._clock.now()
+            try:
+                await self._database.run(
+                    lambda connection, now=now: lock.renew_claim(connection, instance=self._instance, now=now)
+                )
+            except UnavailableError as error:
+                log.warning("claim_not_renewed", code=error.code)
+
+    async def _start_broker(self) -> str:
+        broker = self._broker = EmbeddedBroker(
+            self._settings.broker_endpoint,
+            folder=self._settings.data / "nats",
+            program=self._settings.nats_server,
+            clock=self._clock,
+            random=self._random,
+            restarted=self._metrics.broker_restarts.inc,
+        )
+        self._stack.push_async_callback(broker.stop)
+        await broker.start()
+        await self._run(broker.run(), "broker")
+        return broker.url
+
+    async def _start_dispatch(self) -> None:
+        bus, database, clock = self._bus, self._database, self._clock
+        registry = self._registry = Registry(
+            database=database,
+            bus=bus,
+            clock=clock,
+            heartbeat_s=self._settings.heartbeat_s,
+            stored=self._broadcast.events,
+        )
+        publisher = self._publisher = Publisher(
+            bus=bus, database=database, clock=clock, random=self._random, metrics=self._metrics
+        )
+        ingest = Ingest(
+            bus=bus,
+            database=database,
+            clock=clock,
+            random=self._random,
+            publisher=publisher,
+            broadcast=self._broadcast,
+            metrics=self._metrics,
+        )
+        sweeper = Sweeper(
+            database=database,
+            clock=clock,
+            registry=registry,
+            publisher=publisher,
+            broadcast=self._broadcast,
+            metrics=self._metrics,
+        )
+        registry.on_heard(sweeper.heard)
+        await registry.load()
+        await publisher.load()
+        bus.subscribe(subjects.HEARTBEATS_ALL, registry.receive, pending_limit=MAX_ASKING)
+        bus.on_connected(self._reconcile)
+        await self._run(self._keep_claim(), "claim")
+        self._stack.push_async_callback(self._write_what_is_known)
+        await self._run(bus.run(), "bus")
+        await self._admit()
+        await self._run(registry.run(), "fleet")
+        await self._run(publisher.run(), "publisher")
+        await self._run(ingest.run(), "ingest")
+        await self._run(sweeper.run(), "sweeper")
+
+    async def _write_what_is_known(self) -> None:
+        with suppress(UnavailableError):
+            await self._registry.write()
+            await self._publisher.note()
+
+    async def _admit(self) -> None:
+        """Waits for the broker, and makes sure that no other controller works on it."""
+        with suppress(BusUnavailableError):
+            await self._bus.wait_connected(self._clock.deadline(CONNECT_S))
+        if self._bus.connected:
+            await self._refuse_second()
+        else:
+            log.warning("broker_unavailable", hint="Commands are recorded and go out when it is back.")
+        self._bus.subscribe(subjects.CONTROLLER, self._answer_controller)
+        self._admitted.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CONNECT_S):
+                if self._bus.connected:
+                    await self._reconciled.wait()
+
+    async def _refuse_second(self) -> None:
+        try:
+            answer = await self._bus.request(subjects.CONTROLLER, b"", timeout_s=PING_TIMEOUT_S)
+        except NoRespondersError:
+            return
+        except BusUnavailableError as error:
+            log.warning("other_controllers_unknown", code=error.code)
+            return
+        raise ConflictError(
+            "BUS_IN_USE",
+            f"another controller works on this broker: {answer.data.decode(errors='replace')[:200]}.",
+            hint="Several controllers on one broker come later. Stop it, or give this one a broker of its own.",
+        )
+
+    async def _answer_controller(self, message: BusMessage) -> None:
+        if message.reply:
+            await self._bus.publish(message.reply, lock.describe(self._clock.now()).encode())
+
+    async def _reconcile(self) -> None:
+        """After every connect: the streams, then what the broker may have lost."""
+        await self._admitted.wait()
+        while self._bus.connected:
+            try:
+                for stream in (DESIRED, EVENTS):
+                    await self._bus.ensure_stream(stream, timeout_s=PROVISION_TIMEOUT_S)
+                await self._bus.ensure_consumer(EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
+                await self._registry.connected()
+                await self._publisher.reconcile()
+            except UnavailableError as error:
+                # JetStream of a server that has just started may need a moment.
+                log.info("broker_not_ready", code=error.code, message=error.message)
+                await self._clock.sleep(PROVISION_RETRY_S)
+            else:
+                self._reconciled.set()
+                return
+
+    async def _start_doors(self, token: str | None) -> None:
+        settings, database, clock, metrics = self._settings, self._database, self._clock, self._metrics
+        reading = Executions(database=database, registry=self._registry, bus=self._bus)
+        runs = Runs(
+            database=database,
+            clock=clock,
+            registry=self._registry,
+            publisher=self._publisher,
+            broadcast=self._broadcast,
+        )
+        cancels = Cancels(
+            database=database, clock=clock, publisher=self._publisher, broadcast=self._broadcast, metrics=metrics
+        )
+        library = Library(database=database, clock=clock, broadcast=self._broadcast)
+        tls = (settings.tls_cert, settings.tls_key) if settings.tls_cert and settings.tls_key else None
+        self._api = ApiServer(
+            settings.listen_endpoint,
+            door=Door(metrics=metrics, token=token),
+            fleet=FleetServicer(
+                registry=self._registry, executions=reading, database=database, broadcast=self._broadcast
+            ),
+            tasks=TaskServicer(library=library),
+            executions=ExecutionServicer(runs=runs, executions=reading, cancels=cancels, broadcast=self._broadcast),
+            credentials=_server_credentials(tls),
+        )
+        self._http = HttpServer(
+            settings.http_endpoint,
+            metrics=metrics,
+            checks=self._missing,
+            collect=self._collect,
+            token=token,
+            tls=tls,
+        )
+        self._http.bind()
+        await self._run(self._http.run(), "http")
+        self._stack.push_async_callback(self._http.stop)
+        self._stack.push_async_callback(self._api.stop)
+        await self._api.start()
+
+    async def _missing(self) -> Mapping[str, str]:
+        missing: dict[str, str] = {}
+        if not self._bus.connected:
+            failure = self._broker.failure if self._broker else None
+            missing["broker"] = f"{failure.code}: {failure.message}" if failure else "not connected"
+        elif not self._reconciled.is_set():
+            missing["broker"] = "streams are being made"
+        try:
+            await self._database.run(lambda _connection: None)
+        except DroidfleetError as error:
+            missing["database"] = f"{error.code}: {error.message}"
+        return missing
+
+    async def _collect(self) -> None:
+        counts = self._registry.counts()
+        for state in DeviceState:
+            self._metrics.devices.labels(state=state.value.lower()).set(counts[state])
+        self._metrics.broker_connected.set(self._bus.connected)
+        with suppress(DroidfleetError):
+            live = await self._database.run(executions.live_counts)
+            for execution_state in LIVE:
+                self._metrics.live.labels(state=execution_state.value.lower()).set(live.get(execution_state, 0))
+
+    def _addresses(self, url: str) -> dict[str, str]:
+        return {"api": str(self._api.endpoint), "http": str(self._http.endpoint), "nats": url}
+
+    def _write_serve_file(self, url: str) -> None:
+        """For the CLI, scripts and tests: which addresses are in use. There only while the controller runs."""
+        file = self._settings.data / SERVE_FILE
+        content = {"pid": os.getpid(), "version": version("droidfleet"), **self._addresses(url)}
+        draft = file.with_suffix(".tmp")
+        draft.write_text(json.dumps(content, indent=2) + "\n")
+        draft.replace(file)
+        self._stack.callback(file.unlink, missing_ok=True)
+
+
+def _allow_many_files() -> None:
+    """Each agent is a connection of the broker, which inherits our limit of open files; many systems start with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        token = file.read_text().strip()
+    except OSError as error:
+        raise InvalidInputError("BAD_SETTING", f"api_token_file: {file} cannot be read: {error.strerror}.") from error
+    if not token:
+        raise InvalidInputError("BAD_SETTING", f"api_token_file: {file} is empty.")
+    return token
+
+
+def _server_credentials(tls: tuple[Path, Path] | None) -> grpc.ServerCredentials | None:
+    if tls is None:
+        return None
+    try:
+        chain, key = (file.read_bytes() for file in tls)
+    except OSError as error:
+        raise InvalidInputError("BAD_SETTING", f"tls_cert, tls_key: {error.filename}: {error.strerror}.") from error
+    return grpc.ssl_server_credentials([(key, chain)])

@@ -1,0 +1,27 @@
+"""The configuration of the embedded broker. Pure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from droidfleet_shared.net import Endpoint
+
+
+def config_text(endpoint: Endpoint, *, store: Path) -> str:
+    """The configuration file: one node, JetStream on disk in ``store``. Port 0 becomes "any"."""
+    return f"""\
+# Written by droidfleet serve at every start; changes are lost.
+server_name: droidfleet
+host: {json.dumps(endpoint.host)}
+port: {endpoint.port or -1}
+jetstream {{
+  store_dir: {json.dumps(str(store))}
+  # What the broker has confirmed must survive a power cut: one node, so there is no other copy.
+  sync_interval: always
+}}
+feature_flags {{
+  # nats-py reads fixed positions of acknowledgement subjects, which this would move.
+  js_ack_fc_v2: false
+}}
+"""

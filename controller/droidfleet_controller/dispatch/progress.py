@@ -1,0 +1,125 @@
+"""What an agent's event does to an execution. Pure, and indifferent to order and repetition of an attempt's events.
+
+The state follows from the *set* of events seen: a final one decides, else a step or start means RUNNING, else ACCEPTED.
+Progress follows the step event with the highest sequence. Repeated events are kept out before they come here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import assert_never
+
+from droidfleet_controller.dispatch import states
+from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_shared.bus.messages import (
+    Event,
+    ExecutionAccepted,
+    ExecutionFinished,
+    ExecutionRejected,
+    ExecutionStarted,
+    StepFinished,
+    StepStarted,
+)
+from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.protocol.result import TaskResult
+
+EXPIRED_CODES = frozenset({"EXPIRED", "START_EXPIRED"})
+"""Codes of a rejection that mean: the time to start had passed."""
+
+
+class Label(StrEnum):
+    """Why a result does not count; empty for the one that does."""
+
+    COUNTS = ""
+    LATE = "LATE"
+    FENCED = "FENCED"
+    UNKNOWN_EXECUTION = "UNKNOWN_EXECUTION"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The execution after an event; ``label`` says why the event did not count, where it did not."""
+
+    execution: Execution
+    label: Label = Label.COUNTS
+
+
+def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
+    """The execution after ``event``, which was not seen before. ``now``: when the controller received it."""
+    if event.attempt != execution.attempt:
+        return Applied(execution, Label.FENCED)
+    match event:
+        case ExecutionAccepted():
+            return _advance(execution, ExecutionState.ACCEPTED, now)
+        case ExecutionStarted():
+            return _advance(execution, ExecutionState.RUNNING, now)
+        case StepStarted() | StepFinished():
+            return _step(execution, event, now)
+        case ExecutionRejected():
+            return _end(execution, _rejected_state(event.code), f"{event.code}: {event.message}", now)
+        case ExecutionFinished():
+            return _finish(execution, event.result, now)
+        case _:
+            assert_never(event)
+
+
+def _advance(execution: Execution, state: ExecutionState, now: datetime) -> Applied:
+    if execution.terminal:
+        return Applied(execution, Label.LATE)
+    changed = replace(
+        execution,
+        accepted_at=execution.accepted_at or now,
+        started_at=execution.started_at or (now if state is ExecutionState.RUNNING else None),
+    )
+    if states.allowed(execution.state, state):
+        return Applied(changed.moved(state, now=now))
+    return Applied(changed)
+
+
+def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime) -> Applied:
+    applied = _advance(execution, ExecutionState.RUNNING, now)
+    if applied.label:
+        return applied
+    execution = applied.execution
+    if event.sequence > execution.progress_sequence:
+        current = event.step_id if isinstance(event, StepStarted) else ""
+        execution = replace(execution, current_step_id=current, progress_sequence=event.sequence)
+    if isinstance(event, StepFinished):
+        execution = replace(execution, steps_done=execution.steps_done + 1)
+    return Applied(replace(execution, updated_at=now, version=execution.version + 1))
+
+
+def _finish(execution: Execution, result: TaskResult, now: datetime) -> Applied:
+    reason = "" if result.successful else f"{result.code}: {result.message}"
+    applied = _end(execution, _finished_state(result), reason, now)
+    if applied.label:
+        return applied
+    return Applied(replace(applied.execution, result=result, steps_done=len(result.steps)))
+
+
+def _end(execution: Execution, state: ExecutionState, reason: str, now: datetime) -> Applied:
+    if not states.allowed(execution.state, state):
+        return Applied(execution, Label.LATE)
+    ended = execution.moved(state, now=now, reason=reason)
+    return Applied(replace(ended, current_step_id="", progress_sequence=0, steps_done=0, check_at=None))
+
+
+def _finished_state(result: TaskResult) -> ExecutionState:
+    if result.successful:
+        return ExecutionState.SUCCEEDED
+    if result.code is StepCode.CANCELLED:
+        return ExecutionState.CANCELLED
+    if result.code is StepCode.TASK_TIMEOUT:
+        return ExecutionState.TIMED_OUT
+    return ExecutionState.FAILED
+
+
+def _rejected_state(code: str) -> ExecutionState:
+    if code == StepCode.CANCELLED:
+        return ExecutionState.CANCELLED
+    if code in EXPIRED_CODES:
+        return ExecutionState.EXPIRED
+    return ExecutionState.REJECTED

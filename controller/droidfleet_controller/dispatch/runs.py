@@ -1,0 +1,217 @@
+"""Running a task: one execution for each device, all or none, in one transaction, then out to the agents.
+
+This is the path that people wait on: one validation, one transaction, one publication for each device, no waiting in between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from sqlalchemy import Connection
+
+from droidfleet_controller.dispatch import assign
+from droidfleet_controller.dispatch.assign import Assigned
+from droidfleet_controller.dispatch.execution import Execution, TaskText
+from droidfleet_controller.dispatch.happenings import happening
+from droidfleet_controller.dispatch.publisher import Publisher
+from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.fleet.registry import Registry
+from droidfleet_controller.ids import new_id
+from droidfleet_controller.store import events, executions, runs, tasks, texts
+from droidfleet_controller.store.database import Database
+from droidfleet_controller.store.events import AuditLine
+from droidfleet_controller.store.runs import Run
+from droidfleet_controller.tasks.documents import Checked, check_runnable
+from droidfleet_controller.tasks.library import task_not_found
+from droidfleet_shared.clock import Clock
+from droidfleet_shared.errors import ConflictError, InvalidInputError
+
+MAX_DEVICES = 10_000
+MAX_REQUEST_ID = 256
+
+DEFAULT_EXPIRY = timedelta(hours=24)
+MAX_EXPIRY = timedelta(days=366)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRef:
+    """A stored task; ``revision`` None: the newest."""
+
+    task_id: str
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTask:
+    """What somebody asks for. ``task`` is a reference or a document's text; ``request_id`` empty: a random one."""
+
+    task: TaskRef | str
+    devices: tuple[str, ...]
+    request_id: str = ""
+    expires_in: timedelta = DEFAULT_EXPIRY
+    actor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a call created, in the order asked."""
+
+    run_id: str
+    executions: tuple[Execution, ...]
+    assigned: Assigned | None = None
+
+
+class Runs:
+    """The use case RunTask."""
+
+    def __init__(
+        self, *, database: Database, clock: Clock, registry: Registry, publisher: Publisher, broadcast: Broadcast
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._registry = registry
+        self._publisher = publisher
+        self._broadcast = broadcast
+
+    async def start(self, command: RunTask) -> Started:
+        """Carries out a call, or answers with what the same call created before.
+
+        Raises:
+            InvalidInputError: the document is not valid, the devices or the times cannot be.
+            NotFoundError: an unknown task or device; all unknown devices are named.
+            ConflictError: ``REQUEST_ID_REUSED``.
+        """
+        checked = check_runnable(command.task) if isinstance(command.task, str) else None
+        devices = _devices(command, checked)
+        if not timedelta(0) < command.expires_in <= MAX_EXPIRY:
+            raise InvalidInputError(
+                "BAD_EXPIRY", f"expires_in must be positive and at most {MAX_EXPIRY.days} days: {command.expires_in}."
+            )
+        self._registry.require(devices)
+        now = self._clock.now()
+        return await self._database.run(
+            lambda connection: _start(connection, command, checked, devices, now), after=self._announce
+        )
+
+    def _announce(self, started: Started) -> None:
+        if started.assigned is None:
+            return
+        self._publisher.submit(started.assigned.documents)
+        self._broadcast.executions(started.assigned.changed)
+        self._broadcast.events()
+
+
+def _devices(command: RunTask, checked: Checked | None) -> tuple[str, ...]:
+    named = checked.agent if checked else None
+    devices = command.devices
+    if named is not None:
+        if devices and devices != (named,):
+            raise InvalidInputError(
+                "DEVICE_CONFLICT",
+                f"the document is assigned to {named!r}, and the call names other devices.",
+                hint="Leave the devices out, or take assignedAgentName out of the document.",
+            )
+        devices = (named,)
+    if not 1 <= len(devices) <= MAX_DEVICES:
+        raise InvalidInputError(
+            "BAD_DEVICES",
+            f"1 to {MAX_DEVICES} devices, not {len(devices)}.",
+            hint="Name the devices, or write assignedAgentName into the document.",
+        )
+    if len(set(devices)) != len(devices):
+        twice = sorted({name for name in devices if devices.count(name) > 1})[:5] if len(devices) <= 1_000 else []
+        raise InvalidInputError("BAD_DEVICES", f"each device once; repeated: {', '.join(twice) or 'some'}.")
+    if len(command.request_id) > MAX_REQUEST_ID:
+        raise InvalidInputError("BAD_REQUEST_ID", f"at most {MAX_REQUEST_ID} characters.")
+    return devices
+
+
+def _start(
+    connection: Connection, command: RunTask, checked: Checked | None, devices: Sequence[str], now: datetime
+) -> Started:
+    digest = _digest(command, devices)
+    if command.request_id:
+        earlier = runs.by_request(connection, command.request_id)
+        if earlier is not None:
+            return _again(connection, earlier, digest)
+    run_id = new_id("r")
+    template = _template(connection, command, checked)
+    queued = [
+        Execution(
+            execution_id=new_id("x"),
+            run_id=run_id,
+            device=device,
+            state=ExecutionState.QUEUED,
+            created_at=now,
+            updated_at=now,
+            expires_at=now + command.expires_in,
+            check_at=now + command.expires_in,
+            task_id=template.task_id,
+            revision=template.revision,
+            text=template.text,
+            step_count=template.step_count,
+            bound_s=template.bound_s,
+        )
+        for device in devices
+    ]
+    assigned = assign.refresh(connection, devices, now=now, fresh=queued)
+    executions.add(connection, assigned.fresh)
+    runs.add(connection, Run(run_id, command.request_id or run_id, digest, now))
+    events.add(connection, [happening("ExecutionCreated", execution, now=now) for execution in assigned.fresh])
+    line = AuditLine(
+        at=now,
+        actor=command.actor,
+        command="RunTask",
+        subject=run_id,
+        details=f"{template.task_id} revision {template.revision} on {len(devices)} device(s)",
+    )
+    events.add_audit(connection, line)
+    return Started(run_id, assigned.fresh, assigned)
+
+
+def _again(connection: Connection, earlier: Run, digest: str) -> Started:
+    if earlier.digest != digest:
+        raise ConflictError(
+            "REQUEST_ID_REUSED",
+            f"request id {earlier.request_id!r} was used for another call (run {earlier.run_id}).",
+            hint="Use a new request id for a new call.",
+        )
+    return Started(earlier.run_id, tuple(executions.of_run(connection, earlier.run_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """What the executions of a call have in common."""
+
+    task_id: str
+    revision: int
+    text: TaskText
+    step_count: int
+    bound_s: float
+
+
+def _template(connection: Connection, command: RunTask, checked: Checked | None) -> _Template:
+    if checked is not None:
+        text = TaskText(sha256=texts.keep(connection, checked.body), add_name=checked.agent is None, add_revision=False)
+        return _Template(checked.task_id, checked.revision, text, checked.step_count, checked.bound_s)
+    assert isinstance(command.task, TaskRef)
+    stored = tasks.get(connection, command.task.task_id, command.task.revision)
+    if stored is None:
+        raise task_not_found(connection, command.task.task_id, command.task.revision)
+    text = TaskText(sha256=stored.sha256, add_name=True, add_revision=stored.add_revision)
+    return _Template(stored.task_id, stored.revision, text, stored.step_count, stored.bound_s)
+
+
+def _digest(command: RunTask, devices: Sequence[str]) -> str:
+    task = command.task
+    asked = {
+        "task": texts.digest(task) if isinstance(task, str) else [task.task_id, task.revision],
+        "devices": list(devices),
+        "expires_s": command.expires_in.total_seconds(),
+    }
+    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,159 @@
+"""How far each agent's desired-state document is written and published, and the receipts that it still has to carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
+
+from droidfleet_controller.store.schema import agent_documents, receipts
+from droidfleet_controller.store.sql import chunks
+from droidfleet_shared.bus.messages import ExecutionRef
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """An agent's document on the broker: which generation, and its sequence in the stream (0: none)."""
+
+    agent: str
+    generation: int
+    sequence: int
+
+
+def bump(connection: Connection, agents: Sequence[str]) -> dict[str, int]:
+    """The next generation of each agent's document, written."""
+    known: dict[str, int] = {}
+    for some in chunks(agents):
+        query = select(agent_documents.c.agent, agent_documents.c.generation).where(agent_documents.c.agent.in_(some))
+        known.update({row.agent: row.generation for row in connection.execute(query)})
+    grown = [{"key": agent, "next": known[agent] + 1} for agent in agents if agent in known]
+    fresh = [
+        {"agent": agent, "generation": 1, "published_generation": 0, "sequence": 0}
+        for agent in agents
+        if agent not in known
+    ]
+    if grown:
+        connection.execute(_GROW, grown)
+    if fresh:
+        connection.execute(insert(agent_documents), fresh)
+    return {agent: known.get(agent, 0) + 1 for agent in agents}
+
+
+def raise_to(connection: Connection, agent: str, generation: int) -> None:
+    """Makes the agent's generation at least ``generation``: somebody has seen that one."""
+    bump(connection, [agent])
+    connection.execute(
+        update(agent_documents)
+        .where(agent_documents.c.agent == agent, agent_documents.c.generation < generation)
+        .values(generation=generation)
+    )
+
+
+def published(connection: Connection, done: Sequence[Publication]) -> None:
+    """Notes what the broker has confirmed."""
+    connection.execute(
+        _PUBLISHED,
+        [{"key": each.agent, "done": each.generation, "at": each.sequence} for each in done],
+    )
+
+
+def unpublished(connection: Connection, *, after: str, limit: int) -> list[str]:
+    """Agents by name after ``after`` whose newest document the broker has not confirmed."""
+    query = (
+        select(agent_documents.c.agent)
+        .where(
+            agent_documents.c.agent > after,
+            agent_documents.c.generation > agent_documents.c.published_generation,
+        )
+        .order_by(agent_documents.c.agent)
+        .limit(limit)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def publications(connection: Connection) -> list[Publication]:
+    """All documents as the broker last confirmed them."""
+    query = select(
+        agent_documents.c.agent, agent_documents.c.published_generation, agent_documents.c.sequence
+    ).order_by(agent_documents.c.sequence)
+    return [Publication(row.agent, row.published_generation, row.sequence) for row in connection.execute(query)]
+
+
+def forget_publications(connection: Connection) -> None:
+    """Every document has to be published again: the broker has lost them."""
+    connection.execute(update(agent_documents).values(published_generation=0, sequence=0))
+
+
+def generations(connection: Connection, agents: Iterable[str]) -> dict[str, int]:
+    """The generation of each agent's document."""
+    found: dict[str, int] = {}
+    for some in chunks(agents):
+        query = select(agent_documents.c.agent, agent_documents.c.generation).where(agent_documents.c.agent.in_(some))
+        found.update({row.agent: row.generation for row in connection.execute(query)})
+    return found
+
+
+def owe_receipts(connection: Connection, agent: str, references: Iterable[ExecutionRef]) -> None:
+    """The agent's documents list these attempts as recorded, until it has applied one that does."""
+    wanted = {(reference.execution_id, reference.attempt) for reference in references}
+    query = select(receipts.c.execution_id, receipts.c.attempt).where(
+        receipts.c.agent == agent, tuple_(receipts.c.execution_id, receipts.c.attempt).in_(sorted(wanted))
+    )
+    known = {(row.execution_id, row.attempt) for row in connection.execute(query)}
+    fresh = [
+        {"agent": agent, "execution_id": execution_id, "attempt": attempt, "generation": 0}
+        for execution_id, attempt in sorted(wanted - known)
+    ]
+    if fresh:
+        connection.execute(insert(receipts), fresh)
+
+
+def owed(
+    connection: Connection, generation_of: Mapping[str, int], *, limit: int
+) -> dict[str, tuple[ExecutionRef, ...]]:
+    """The receipts, oldest first and ``limit`` at most, that each agent's document of this generation carries."""
+    found: dict[str, list[ExecutionRef]] = {}
+    marks: list[dict[str, int]] = []
+    for some in chunks(generation_of):
+        query = select(receipts).where(receipts.c.agent.in_(some)).order_by(receipts.c.number)
+        for row in connection.execute(query):
+            carried = found.setdefault(row.agent, [])
+            if len(carried) == limit:
+                continue
+            carried.append(ExecutionRef(execution_id=row.execution_id, attempt=row.attempt))
+            if row.generation == 0:
+                marks.append({"key": row.number, "first": generation_of[row.agent]})
+    if marks:
+        connection.execute(_MARK, marks)
+    return {agent: tuple(carried) for agent, carried in found.items()}
+
+
+def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> int:
+    """Drops the receipts that agents have seen: ``applied`` is the generation that each one has applied.
+
+    Returns how many were dropped.
+    """
+    dropped = 0
+    for agent, generation in applied.items():
+        dropped += connection.execute(
+            delete(receipts).where(
+                receipts.c.agent == agent, receipts.c.generation > 0, receipts.c.generation <= generation
+            )
+        ).rowcount
+    return dropped
+
+
+def receipts_owed(connection: Connection) -> dict[str, int]:
+    """How many receipts each agent is still owed."""
+    query = select(receipts.c.agent, func.count()).group_by(receipts.c.agent)
+    return {agent: count for agent, count in connection.execute(query)}
+
+
+_GROW = update(agent_documents).where(agent_documents.c.agent == bindparam("key")).values(generation=bindparam("next"))
+_PUBLISHED = (
+    update(agent_documents)
+    .where(agent_documents.c.agent == bindparam("key"))
+    .values(published_generation=bindparam("done"), sequence=bindparam("at"))
+)
+_MARK = update(receipts).where(receipts.c.number == bindparam("key")).values(generation=bindparam("first"))

@@ -1,0 +1,88 @@
+"""The fleet's event log: in order, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, insert, select, tuple_
+
+from droidfleet_controller.store.schema import audit, events
+from droidfleet_controller.store.sql import chunks
+
+EventKey = tuple[str, int, int, str]
+"""(execution, attempt, sequence, device): what makes an agent's event unique."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetEvent:
+    """Something that happened. ``event_id`` is 0 until stored; ``sequence`` is None for what the controller reports."""
+
+    event_id: int = 0
+    occurred_at: datetime
+    recorded_at: datetime
+    kind: str
+    device: str = ""
+    execution_id: str = ""
+    attempt: int = 0
+    sequence: int | None = None
+    summary: str = ""
+    payload: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """Who asked for what."""
+
+    at: datetime
+    actor: str
+    command: str
+    subject: str
+    details: str = ""
+
+
+_FIELDS = tuple(name for name in FleetEvent.__slots__ if name != "event_id")
+
+
+def add(connection: Connection, new: Sequence[FleetEvent]) -> None:
+    """Appends events."""
+    if new:
+        connection.execute(insert(events), [{name: getattr(event, name) for name in _FIELDS} for event in new])
+
+
+def known(connection: Connection, keys: Sequence[EventKey]) -> set[EventKey]:
+    """Those of ``keys`` that are stored."""
+    found: set[EventKey] = set()
+    columns = (events.c.execution_id, events.c.attempt, events.c.sequence, events.c.device)
+    for some in chunks(keys):
+        for row in connection.execute(select(*columns).where(tuple_(*columns).in_(some))):
+            found.add((row.execution_id, row.attempt, row.sequence, row.device))
+    return found
+
+
+def after(
+    connection: Connection, event_id: int, *, device: str = "", execution_id: str = "", limit: int
+) -> list[FleetEvent]:
+    """Events after ``event_id``, the oldest first."""
+    query = select(events).where(events.c.event_id > event_id)
+    if device:
+        query = query.where(events.c.device == device)
+    if execution_id:
+        query = query.where(events.c.execution_id == execution_id)
+    query = query.order_by(events.c.event_id).limit(limit)
+    return [FleetEvent(**row._mapping) for row in connection.execute(query)]
+
+
+def newest(connection: Connection) -> int:
+    """The id of the newest event; 0 when there is none."""
+    return connection.execute(select(func.max(events.c.event_id))).scalar() or 0
+
+
+def add_audit(connection: Connection, line: AuditLine) -> None:
+    """Appends an audit line."""
+    connection.execute(
+        insert(audit).values(
+            at=line.at, actor=line.actor, command=line.command, subject=line.subject, details=line.details
+        )
+    )

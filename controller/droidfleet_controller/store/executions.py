@@ -1,0 +1,273 @@
+"""Executions and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
+
+from droidfleet_controller.dispatch.execution import Execution, TaskText
+from droidfleet_controller.dispatch.states import IN_WINDOW, LIVE, ExecutionState
+from droidfleet_controller.store.schema import executions, results
+from droidfleet_controller.store.sql import chunks
+from droidfleet_shared.protocol.result import TaskResult
+
+_COLUMNS = [column for column in executions.c if column.name != "number"]
+
+_UPDATE = (
+    update(executions)
+    .where(executions.c.execution_id == bindparam("key"))
+    .values({
+        name: bindparam(name)
+        for name in (
+            "state",
+            "attempt",
+            "cancel_requested",
+            "reason",
+            "steps_done",
+            "current_step_id",
+            "progress_sequence",
+            "updated_at",
+            "accepted_at",
+            "started_at",
+            "check_at",
+            "version",
+            "result_head",
+        )
+    })
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result as it came, whole; ``label`` says why it does not count, where it does not."""
+
+    execution_id: str
+    attempt: int
+    device: str
+    label: str
+    received_at: datetime
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a list of executions is narrowed to; empty: everything."""
+
+    device: str = ""
+    task_id: str = ""
+    run_id: str = ""
+    states: Sequence[ExecutionState] = ()
+
+
+def add(connection: Connection, new: Sequence[Execution]) -> None:
+    """Inserts executions, in the order in which they will be listed and run."""
+    connection.execute(insert(executions), [_values(execution) for execution in new])
+
+
+def save(connection: Connection, changed: Sequence[Execution]) -> None:
+    """Writes changed executions."""
+    if changed:
+        connection.execute(_UPDATE, [{"key": each.execution_id, **_changing(each)} for each in changed])
+
+
+def find(connection: Connection, execution_ids: Iterable[str]) -> dict[str, Execution]:
+    """Executions by id, without the steps of their results; unknown ids are left out."""
+    found: dict[str, Execution] = {}
+    for some in chunks(sorted(set(execution_ids))):
+        for row in connection.execute(select(*_COLUMNS).where(executions.c.execution_id.in_(some))):
+            found[row.execution_id] = _execution(row)
+    return found
+
+
+def of_run(connection: Connection, run_id: str) -> list[Execution]:
+    """The executions of a run, in the order asked."""
+    query = select(*_COLUMNS).where(executions.c.run_id == run_id).order_by(executions.c.number)
+    return [_execution(row) for row in connection.execute(query)]
+
+
+def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[tuple[int, Execution]]:
+    """Executions with their row numbers, newest first, from before row ``before`` on."""
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.device:
+        conditions.append(executions.c.device == wanted.device)
+    if wanted.task_id:
+        conditions.append(executions.c.task_id == wanted.task_id)
+    if wanted.run_id:
+        conditions.append(executions.c.run_id == wanted.run_id)
+    if wanted.states:
+        conditions.append(executions.c.state.in_([state.value for state in wanted.states]))
+    if before is not None:
+        conditions.append(executions.c.number < before)
+    query = select(executions.c.number, *_COLUMNS).where(*conditions).order_by(executions.c.number.desc()).limit(limit)
+    return [(row.number, _execution(row)) for row in connection.execute(query)]
+
+
+def windows(connection: Connection, devices: Iterable[str]) -> dict[str, list[Execution]]:
+    """What each device's document may list, in order."""
+    return _live(connection, devices, IN_WINDOW)
+
+
+def queued(connection: Connection, device: str, *, limit: int) -> list[Execution]:
+    """The next executions that wait in the controller for a device."""
+    query = (
+        select(*_COLUMNS)
+        .where(executions.c.device == device, executions.c.state == ExecutionState.QUEUED.value)
+        .order_by(executions.c.number)
+        .limit(limit)
+    )
+    return [_execution(row) for row in connection.execute(query)]
+
+
+def waiting_devices(connection: Connection, devices: Iterable[str]) -> set[str]:
+    """Those of ``devices`` for which something is queued."""
+    found: set[str] = set()
+    for some in chunks(devices):
+        query = select(executions.c.device).where(
+            executions.c.device.in_(some), executions.c.state == ExecutionState.QUEUED.value
+        )
+        found.update(connection.execute(query.distinct()).scalars())
+    return found
+
+
+def due(connection: Connection, now: datetime, *, limit: int) -> list[Execution]:
+    """Live executions whose time of checking has come, the longest overdue first."""
+    query = select(*_COLUMNS).where(executions.c.check_at <= now).order_by(executions.c.check_at).limit(limit)
+    return [_execution(row) for row in connection.execute(query)]
+
+
+def backlog(connection: Connection, devices: Sequence[str]) -> dict[str, int]:
+    """How many executions wait for each device, queued or assigned; devices with none are left out."""
+    counts: dict[str, int] = {}
+    waiting = [ExecutionState.QUEUED.value, ExecutionState.ASSIGNED.value]
+    for some in chunks(devices):
+        query = (
+            select(executions.c.device, func.count())
+            .where(executions.c.device.in_(some), executions.c.state.in_(waiting))
+            .group_by(executions.c.device)
+        )
+        counts.update({device: count for device, count in connection.execute(query)})
+    return counts
+
+
+def live_counts(connection: Connection) -> dict[ExecutionState, int]:
+    """How many executions are in each live state."""
+    query = (
+        select(executions.c.state, func.count())
+        .where(executions.c.state.in_([state.value for state in LIVE]))
+        .group_by(executions.c.state)
+    )
+    return {ExecutionState(state): count for state, count in connection.execute(query)}
+
+
+def add_results(connection: Connection, new: Sequence[Result]) -> None:
+    """Keeps results; the first one of an attempt stays."""
+    columns = (results.c.execution_id, results.c.attempt, results.c.device)
+    known: set[tuple[str, int, str]] = set()
+    for some in chunks({result.execution_id for result in new}):
+        for row in connection.execute(select(*columns).where(results.c.execution_id.in_(some))):
+            known.add((row.execution_id, row.attempt, row.device))
+    rows: list[dict[str, object]] = []
+    for result in new:
+        key = (result.execution_id, result.attempt, result.device)
+        if key not in known:
+            known.add(key)
+            rows.append({name: getattr(result, name) for name in Result.__slots__})
+    if rows:
+        connection.execute(insert(results), rows)
+
+
+def result(connection: Connection, execution_id: str) -> TaskResult | None:
+    """The result that counts, whole; None when there is none."""
+    query = select(results.c.body).where(results.c.execution_id == execution_id, results.c.label == "")
+    body = connection.execute(query).scalar()
+    return None if body is None else TaskResult.model_validate_json(body)
+
+
+def _live(
+    connection: Connection, devices: Iterable[str], states: Iterable[ExecutionState]
+) -> dict[str, list[Execution]]:
+    found: dict[str, list[Execution]] = {}
+    values = sorted(state.value for state in states)
+    for some in chunks(devices):
+        query = (
+            select(*_COLUMNS)
+            .where(executions.c.device.in_(some), executions.c.state.in_(values))
+            .order_by(executions.c.number)
+        )
+        for row in connection.execute(query):
+            found.setdefault(row.device, []).append(_execution(row))
+    return found
+
+
+def _values(execution: Execution) -> dict[str, object]:
+    return {
+        "execution_id": execution.execution_id,
+        "run_id": execution.run_id,
+        "device": execution.device,
+        "task_id": execution.task_id,
+        "revision": execution.revision,
+        "sha256": execution.text.sha256,
+        "add_name": execution.text.add_name,
+        "add_revision": execution.text.add_revision,
+        "step_count": execution.step_count,
+        "bound_s": execution.bound_s,
+        "created_at": execution.created_at,
+        "expires_at": execution.expires_at,
+        **_changing(execution),
+    }
+
+
+def _changing(execution: Execution) -> dict[str, object]:
+    return {
+        "state": execution.state.value,
+        "attempt": execution.attempt,
+        "cancel_requested": execution.cancel_requested,
+        "reason": execution.reason,
+        "steps_done": execution.steps_done,
+        "current_step_id": execution.current_step_id,
+        "progress_sequence": execution.progress_sequence,
+        "updated_at": execution.updated_at,
+        "accepted_at": execution.accepted_at,
+        "started_at": execution.started_at,
+        "check_at": execution.check_at,
+        "version": execution.version,
+        "result_head": None if execution.result is None else _head(execution.result),
+    }
+
+
+def _head(result: TaskResult) -> str:
+    """A result without its steps, for lists."""
+    return result.model_copy(update={"steps": ()}).model_dump_json(by_alias=True, exclude_none=True)
+
+
+def _execution(row: Row[Any]) -> Execution:
+    values: Mapping[str, Any] = row._mapping
+    return Execution(
+        execution_id=values["execution_id"],
+        run_id=values["run_id"],
+        device=values["device"],
+        task_id=values["task_id"],
+        revision=values["revision"],
+        text=TaskText(sha256=values["sha256"], add_name=values["add_name"], add_revision=values["add_revision"]),
+        step_count=values["step_count"],
+        bound_s=values["bound_s"],
+        state=ExecutionState(values["state"]),
+        attempt=values["attempt"],
+        cancel_requested=values["cancel_requested"],
+        reason=values["reason"],
+        steps_done=values["steps_done"],
+        current_step_id=values["current_step_id"],
+        progress_sequence=values["progress_sequence"],
+        created_at=values["created_at"],
+        updated_at=values["updated_at"],
+        expires_at=values["expires_at"],
+        accepted_at=values["accepted_at"],
+        started_at=values["started_at"],
+        check_at=values["check_at"],
+        version=values["version"],
+        result=None if values["result_head"] is None else TaskResult.model_validate_json(values["result_head"]),
+    )
