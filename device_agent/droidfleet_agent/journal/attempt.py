@@ -1,0 +1,123 @@
+"""One attempt at one execution, as the journal knows it, and the moves it may make. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import assert_never
+
+from droidfleet_shared.bus.messages import (
+    Event,
+    ExecutionAccepted,
+    ExecutionFinished,
+    ExecutionRef,
+    ExecutionRejected,
+    ExecutionStarted,
+    StepFinished,
+    StepStarted,
+)
+from droidfleet_shared.errors import PreconditionError
+
+
+class Phase(StrEnum):
+    """How far an attempt has come. It only ever moves forward."""
+
+    ACCEPTED = "ACCEPTED"
+    """Taken on, not begun."""
+    RUNNING = "RUNNING"
+    """Begun: it must never begin again, whatever happens."""
+    ENDED = "ENDED"
+    """Its last event is written; it is kept until the controller has recorded it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStep:
+    """A step that began and has not ended. ``dispatched`` counts the actions that were announced for it."""
+
+    step_id: str
+    path: str
+    dispatched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """``task``: the document's text. ``start_by``: it must not begin later (the host's clock); None: no limit.
+
+    ``open_step``: where a crash leaves an action in doubt. ``last``: what ended it, to be sent until it is recorded.
+    """
+
+    ref: ExecutionRef
+    task: str
+    start_by: datetime | None
+    phase: Phase = Phase.ACCEPTED
+    sequence: int = 0
+    open_step: OpenStep | None = None
+    last: ExecutionFinished | ExecutionRejected | None = None
+
+
+class IllegalMoveError(PreconditionError):
+    """The attempt is not in a phase that allows this: a defect of the caller, stopped before it had an effect."""
+
+
+def after_event(attempt: Attempt, event: Event) -> Attempt:
+    """The attempt once ``event`` is written.
+
+    Raises:
+        IllegalMoveError: the event does not follow from where the attempt is. Above all: an attempt begins once.
+    """
+    if event.sequence != attempt.sequence + 1 or (event.execution_id, event.attempt) != key(attempt.ref):
+        raise _illegal(attempt, event)
+    moved = replace(attempt, sequence=event.sequence)
+    phase = attempt.phase
+    match event:
+        case ExecutionAccepted() if phase is Phase.ACCEPTED and attempt.sequence == 0:
+            return moved
+        case ExecutionStarted() if phase is Phase.ACCEPTED and attempt.sequence > 0:
+            return replace(moved, phase=Phase.RUNNING)
+        case StepStarted() if phase is Phase.RUNNING:
+            return replace(moved, open_step=OpenStep(event.step_id, event.path))
+        case StepFinished() if phase is Phase.RUNNING:
+            return replace(moved, open_step=None)
+        case ExecutionFinished() if phase is not Phase.ENDED and attempt.sequence > 0:
+            return replace(moved, phase=Phase.ENDED, last=event)
+        case ExecutionRejected() if phase is Phase.ACCEPTED:
+            return replace(moved, phase=Phase.ENDED, last=event)
+        case (
+            ExecutionAccepted()
+            | ExecutionStarted()
+            | StepStarted()
+            | StepFinished()
+            | ExecutionFinished()
+            | ExecutionRejected()
+        ):
+            raise _illegal(attempt, event)
+        case _:
+            assert_never(event)
+
+
+def after_dispatching(attempt: Attempt, *, step_id: str, path: str, ordinal: int) -> Attempt:
+    """The attempt once an action of its open step is announced.
+
+    Raises:
+        IllegalMoveError: no such step is open, or this action was announced before.
+    """
+    step = attempt.open_step
+    if step is None or (step.step_id, step.path) != (step_id, path) or ordinal <= step.dispatched:
+        raise IllegalMoveError(
+            "ILLEGAL_MOVE", f"action {ordinal} of {path} cannot be announced: {attempt.phase}, open step {step}."
+        )
+    return replace(attempt, open_step=replace(step, dispatched=ordinal))
+
+
+def key(ref: ExecutionRef) -> tuple[str, int]:
+    """What identifies an attempt, for dictionaries and sets (an `Assignment` is an `ExecutionRef` too)."""
+    return ref.execution_id, ref.attempt
+
+
+def _illegal(attempt: Attempt, event: Event) -> IllegalMoveError:
+    return IllegalMoveError(
+        "ILLEGAL_MOVE",
+        f"{event.kind} {event.sequence} cannot follow for {attempt.ref.execution_id}: "
+        f"it is {attempt.phase} at {attempt.sequence}.",
+    )

@@ -1,0 +1,84 @@
+"""The journal in memory: it forgets everything with its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, Phase, after_dispatching, after_event, key
+from droidfleet_agent.journal.port import MAX_ATTEMPTS, MAX_FORGOTTEN, MAX_PROGRESS, Journal, JournalFullError
+from droidfleet_shared.bus.messages import Event, ExecutionRef, StepFinished, StepStarted
+
+_EventKey = tuple[str, int, int]
+
+
+class MemoryJournal(Journal):
+    """`Journal` in dictionaries. Dictionaries keep the order of insertion, which is the order that the contract asks for."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[tuple[str, int], Attempt] = {}
+        self._outbox: dict[_EventKey, Event] = {}
+        self._forgotten: dict[tuple[str, int], None] = {}
+
+    async def attempts(self) -> Sequence[Attempt]:
+        return tuple(self._attempts.values())
+
+    async def forgotten(self, ref: ExecutionRef) -> bool:
+        return key(ref) in self._forgotten
+
+    async def take_on(self, attempt: Attempt, make: Callable[[int], Event]) -> Event:
+        name = key(attempt.ref)
+        if name in self._attempts or name in self._forgotten:
+            raise IllegalMoveError("ILLEGAL_MOVE", f"attempt {name} was taken on before.")
+        if len(self._attempts) >= MAX_ATTEMPTS:
+            raise JournalFullError("JOURNAL_FULL", f"{MAX_ATTEMPTS} attempts wait for the controller to record them.")
+        return self._write(attempt, make)
+
+    async def append(self, ref: ExecutionRef, make: Callable[[int], Event]) -> Event:
+        return self._write(self._known(ref), make)
+
+    async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
+        attempt = after_dispatching(self._known(ref), step_id=step_id, path=path, ordinal=ordinal)
+        self._attempts[key(ref)] = attempt
+
+    async def outbox(self, limit: int) -> Sequence[Event]:
+        return tuple(islice(self._outbox.values(), limit))
+
+    async def sent(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._outbox.pop(_event_key(event), None)
+
+    async def forget(self, refs: Sequence[ExecutionRef]) -> None:
+        for ref in refs:
+            attempt = self._attempts.get(key(ref))
+            if attempt is not None and attempt.phase is Phase.ENDED:
+                del self._attempts[key(ref)]
+                self._forgotten[key(ref)] = None
+        while len(self._forgotten) > MAX_FORGOTTEN:
+            del self._forgotten[next(iter(self._forgotten))]
+
+    async def close(self) -> None:
+        pass
+
+    def _known(self, ref: ExecutionRef) -> Attempt:
+        attempt = self._attempts.get(key(ref))
+        if attempt is None:
+            raise IllegalMoveError("ILLEGAL_MOVE", f"attempt {key(ref)} is unknown.")
+        return attempt
+
+    def _write(self, attempt: Attempt, make: Callable[[int], Event]) -> Event:
+        event = make(attempt.sequence + 1)
+        self._attempts[key(attempt.ref)] = after_event(attempt, event)
+        self._outbox[_event_key(event)] = event
+        progress = (
+            [name for name, kept in self._outbox.items() if isinstance(kept, StepStarted | StepFinished)]
+            if (len(self._outbox) > MAX_PROGRESS)
+            else []
+        )
+        for name in progress[: max(0, len(progress) - MAX_PROGRESS)]:
+            del self._outbox[name]
+        return event
+
+
+def _event_key(event: Event) -> _EventKey:
+    return event.execution_id, event.attempt, event.sequence

@@ -1,0 +1,313 @@
+"""What every journal does. A new implementation joins by a line in `JOURNALS`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from droidfleet_agent.journal import memory as memory_module
+from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, OpenStep, Phase
+from droidfleet_agent.journal.memory import MemoryJournal
+from droidfleet_agent.journal.port import Journal, JournalFullError
+from droidfleet_shared.bus.messages import (
+    Event,
+    ExecutionAccepted,
+    ExecutionFinished,
+    ExecutionRef,
+    ExecutionRejected,
+    ExecutionStarted,
+    StepFinished,
+    StepStarted,
+)
+from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.protocol.result import StepResult, TaskResult
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+A = ExecutionRef(execution_id="a", attempt=1)
+B = ExecutionRef(execution_id="b", attempt=1)
+
+JOURNALS: list[Callable[[], Journal]] = [MemoryJournal]
+
+
+@pytest.fixture(params=JOURNALS)
+def journal(request: pytest.FixtureRequest) -> Journal:
+    made = request.param()
+    assert isinstance(made, Journal)
+    return made
+
+
+Make = Callable[[int], Event]
+
+
+def _accepted(ref: ExecutionRef) -> Make:
+    return lambda sequence: ExecutionAccepted(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW
+    )
+
+
+def _rejected(ref: ExecutionRef) -> Make:
+    return lambda sequence: ExecutionRejected(
+        agent="phone",
+        execution_id=ref.execution_id,
+        attempt=ref.attempt,
+        sequence=sequence,
+        at=NOW,
+        code="INVALID_TASK",
+        message="no",
+    )
+
+
+def _started(ref: ExecutionRef) -> Make:
+    return lambda sequence: ExecutionStarted(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW
+    )
+
+
+def _step_started(ref: ExecutionRef, step_id: str = "s1", path: str = "/steps/0") -> Make:
+    return lambda sequence: StepStarted(
+        agent="phone",
+        execution_id=ref.execution_id,
+        attempt=ref.attempt,
+        sequence=sequence,
+        at=NOW,
+        step_id=step_id,
+        path=path,
+    )
+
+
+def _step_finished(ref: ExecutionRef, step_id: str = "s1", path: str = "/steps/0") -> Make:
+    result = StepResult(
+        id=step_id,
+        action="CLICK",
+        path=path,
+        successful=True,
+        code=StepCode.OK,
+        started_at=NOW,
+        duration_ms=1,
+        looks=1,
+        dispatched=1,
+    )
+    return lambda sequence: StepFinished(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW, result=result
+    )
+
+
+def _finished(ref: ExecutionRef) -> Make:
+    result = TaskResult(
+        task_id="t",
+        revision=1,
+        agent_name="phone",
+        execution_id=ref.execution_id,
+        successful=True,
+        code=StepCode.OK,
+        started_at=NOW,
+        duration_ms=1,
+    )
+    return lambda sequence: ExecutionFinished(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW, result=result
+    )
+
+
+async def _take_on(journal: Journal, ref: ExecutionRef) -> Event:
+    return await journal.take_on(Attempt(ref=ref, task="{}", start_by=None), _accepted(ref))
+
+
+async def _ended(journal: Journal, ref: ExecutionRef) -> None:
+    await _take_on(journal, ref)
+    await journal.append(ref, _started(ref))
+    await journal.append(ref, _finished(ref))
+
+
+async def _only(journal: Journal) -> Attempt:
+    [attempt] = await journal.attempts()
+    return attempt
+
+
+async def test_attempts_come_back_in_the_order_in_which_they_were_taken_on(journal: Journal) -> None:
+    await _take_on(journal, B)
+    await _take_on(journal, A)
+    assert [(attempt.ref, attempt.phase) for attempt in await journal.attempts()] == [
+        (B, Phase.ACCEPTED),
+        (A, Phase.ACCEPTED),
+    ]
+
+
+async def test_task_and_latest_start_are_kept(journal: Journal) -> None:
+    await journal.take_on(Attempt(ref=A, task='{"taskId": "ü"}', start_by=NOW), _accepted(A))
+    kept = await _only(journal)
+    assert (kept.task, kept.start_by) == ('{"taskId": "ü"}', NOW)
+
+
+async def test_events_are_numbered_from_one_without_gaps_within_each_attempt(journal: Journal) -> None:
+    first = await _take_on(journal, A)
+    other = await _take_on(journal, B)
+    second = await journal.append(A, _started(A))
+    third = await journal.append(A, _step_started(A))
+    assert [event.sequence for event in (first, second, third, other)] == [1, 2, 3, 1]
+    assert [attempt.sequence for attempt in await journal.attempts()] == [3, 1]
+
+
+async def test_an_attempt_moves_from_accepted_over_running_to_ended(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    assert (await _only(journal)).phase is Phase.RUNNING
+    last = await journal.append(A, _finished(A))
+    ended = await _only(journal)
+    assert (ended.phase, ended.last) == (Phase.ENDED, last)
+
+
+async def test_an_attempt_begins_only_once(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    with pytest.raises(IllegalMoveError):
+        await journal.append(A, _started(A))
+
+
+async def test_an_attempt_is_taken_on_only_once(journal: Journal) -> None:
+    await _take_on(journal, A)
+    with pytest.raises(IllegalMoveError):
+        await _take_on(journal, A)
+
+
+async def test_a_forgotten_attempt_is_never_taken_on_again(journal: Journal) -> None:
+    await _ended(journal, A)
+    await journal.forget([A])
+    assert await journal.forgotten(A)
+    assert not await journal.forgotten(B)
+    assert list(await journal.attempts()) == []
+    with pytest.raises(IllegalMoveError):
+        await _take_on(journal, A)
+
+
+async def test_another_attempt_at_the_same_execution_is_another_attempt(journal: Journal) -> None:
+    await _ended(journal, A)
+    await journal.forget([A])
+    await _take_on(journal, ExecutionRef(execution_id="a", attempt=2))
+    assert (await _only(journal)).ref.attempt == 2
+
+
+async def test_a_refused_task_ends_with_its_first_event(journal: Journal) -> None:
+    last = await journal.take_on(Attempt(ref=A, task="?", start_by=None), _rejected(A))
+    kept = await _only(journal)
+    assert (kept.phase, kept.last) == (Phase.ENDED, last)
+
+
+async def test_an_accepted_attempt_may_be_refused_later_and_a_running_one_may_not(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await _take_on(journal, B)
+    await journal.append(B, _started(B))
+    await journal.append(A, _rejected(A))
+    with pytest.raises(IllegalMoveError):
+        await journal.append(B, _rejected(B))
+
+
+async def test_an_ended_attempt_takes_no_more_events(journal: Journal) -> None:
+    await _ended(journal, A)
+    for make in (_started(A), _step_started(A), _step_finished(A), _finished(A), _rejected(A)):
+        with pytest.raises(IllegalMoveError):
+            await journal.append(A, make)
+
+
+async def test_what_is_refused_changes_nothing(journal: Journal) -> None:
+    await _take_on(journal, A)
+    before, waiting = await journal.attempts(), await journal.outbox(10)
+    for call in (
+        journal.append(A, _step_started(A)),
+        journal.append(B, _started(B)),
+        journal.append(A, _started(B)),
+        journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=1),
+        journal.take_on(Attempt(ref=B, task="{}", start_by=None), _started(B)),
+        journal.take_on(Attempt(ref=B, task="{}", start_by=None), _finished(B)),
+    ):
+        await _refused(call)
+    assert (await journal.attempts(), await journal.outbox(10)) == (before, waiting)
+
+
+async def _refused(call: Awaitable[object]) -> None:
+    with pytest.raises(IllegalMoveError):
+        await call
+
+
+async def test_an_announced_action_shows_until_its_step_ends(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    await journal.append(A, _step_started(A))
+    assert (await _only(journal)).open_step == OpenStep("s1", "/steps/0", dispatched=0)
+    await journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=1)
+    assert (await _only(journal)).open_step == OpenStep("s1", "/steps/0", dispatched=1)
+    await journal.append(A, _step_finished(A))
+    assert (await _only(journal)).open_step is None
+
+
+async def test_an_action_is_announced_only_once_and_only_for_the_open_step(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    await journal.append(A, _step_started(A))
+    await journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=1)
+    await _refused(journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=1))
+    await _refused(journal.dispatching(A, step_id="s2", path="/steps/1", ordinal=1))
+    await journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=2)
+
+
+async def test_events_wait_in_order_until_sent(journal: Journal) -> None:
+    events = [await _take_on(journal, A), await _take_on(journal, B), await journal.append(A, _started(A))]
+    assert list(await journal.outbox(10)) == events
+    assert list(await journal.outbox(2)) == events[:2]
+    await journal.sent(events[:2])
+    await journal.sent(events[:1])
+    assert list(await journal.outbox(10)) == events[2:]
+
+
+async def test_what_ended_an_attempt_stays_after_it_was_sent(journal: Journal) -> None:
+    await _ended(journal, A)
+    await journal.sent(await journal.outbox(10))
+    assert list(await journal.outbox(10)) == []
+    assert isinstance((await _only(journal)).last, ExecutionFinished)
+
+
+async def test_only_ended_attempts_are_forgotten(journal: Journal) -> None:
+    await _take_on(journal, A)
+    await _ended(journal, B)
+    await journal.forget([A, B, ExecutionRef(execution_id="c", attempt=1)])
+    assert (await _only(journal)).ref == A
+    assert not await journal.forgotten(A)
+
+
+async def test_a_full_journal_takes_nothing_on_until_something_is_forgotten(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_module, "MAX_ATTEMPTS", 1)
+    await _ended(journal, A)
+    with pytest.raises(JournalFullError):
+        await _take_on(journal, B)
+    await journal.forget([A])
+    await _take_on(journal, B)
+
+
+async def test_past_its_bound_the_oldest_progress_goes_and_nothing_else(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_module, "MAX_PROGRESS", 4)
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    for number in range(5):
+        await journal.append(A, _step_started(A, f"s{number}", f"/steps/{number}"))
+        await journal.append(A, _step_finished(A, f"s{number}", f"/steps/{number}"))
+    await journal.append(A, _finished(A))
+    assert [event.sequence for event in await journal.outbox(100)] == [1, 2, 9, 10, 11, 12, 13]
+
+
+async def test_names_of_forgotten_attempts_are_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "MAX_FORGOTTEN", 1)
+    for ref in (A, B):
+        await _ended(journal, ref)
+        await journal.forget([ref])
+    assert not await journal.forgotten(A)
+    assert await journal.forgotten(B)
+
+
+async def test_closing_twice_is_harmless(journal: Journal) -> None:
+    await journal.close()
+    await journal.close()
