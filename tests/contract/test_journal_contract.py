@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from droidfleet_agent.journal import memory as memory_module
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, OpenStep, Phase
 from droidfleet_agent.journal.memory import MemoryJournal
-from droidfleet_agent.journal.port import Journal, JournalFullError
+from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
 from droidfleet_shared.bus.messages import (
     Event,
     ExecutionAccepted,
@@ -28,14 +27,19 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A = ExecutionRef(execution_id="a", attempt=1)
 B = ExecutionRef(execution_id="b", attempt=1)
 
-JOURNALS: list[Callable[[], Journal]] = [MemoryJournal]
+Open = Callable[[Limits], Journal]
+JOURNALS: list[Open] = [MemoryJournal]
 
 
 @pytest.fixture(params=JOURNALS)
-def journal(request: pytest.FixtureRequest) -> Journal:
-    made = request.param()
-    assert isinstance(made, Journal)
-    return made
+def open_journal(request: pytest.FixtureRequest) -> Open:
+    opener: Open = request.param
+    return opener
+
+
+@pytest.fixture
+def journal(open_journal: Open) -> Journal:
+    return open_journal(Limits())
 
 
 Make = Callable[[int], Event]
@@ -275,10 +279,8 @@ async def test_only_ended_attempts_are_forgotten(journal: Journal) -> None:
     assert not await journal.forgotten(A)
 
 
-async def test_a_full_journal_takes_nothing_on_until_something_is_forgotten(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory_module, "MAX_ATTEMPTS", 1)
+async def test_a_full_journal_takes_nothing_on_until_something_is_forgotten(open_journal: Open) -> None:
+    journal = open_journal(Limits(attempts=1))
     await _ended(journal, A)
     with pytest.raises(JournalFullError):
         await _take_on(journal, B)
@@ -286,10 +288,8 @@ async def test_a_full_journal_takes_nothing_on_until_something_is_forgotten(
     await _take_on(journal, B)
 
 
-async def test_past_its_bound_the_oldest_progress_goes_and_nothing_else(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory_module, "MAX_PROGRESS", 4)
+async def test_past_its_bound_the_oldest_progress_goes_and_nothing_else(open_journal: Open) -> None:
+    journal = open_journal(Limits(progress=4))
     await _take_on(journal, A)
     await journal.append(A, _started(A))
     for number in range(5):
@@ -299,8 +299,8 @@ async def test_past_its_bound_the_oldest_progress_goes_and_nothing_else(
     assert [event.sequence for event in await journal.outbox(100)] == [1, 2, 9, 10, 11, 12, 13]
 
 
-async def test_names_of_forgotten_attempts_are_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_module, "MAX_FORGOTTEN", 1)
+async def test_names_of_forgotten_attempts_are_bounded(open_journal: Open) -> None:
+    journal = open_journal(Limits(forgotten=1))
     for ref in (A, B):
         await _ended(journal, ref)
         await journal.forget([ref])

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, Phase, after_dispatching, after_event, key
-from droidfleet_agent.journal.port import MAX_ATTEMPTS, MAX_FORGOTTEN, MAX_PROGRESS, Journal, JournalFullError
+from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
 from droidfleet_shared.bus.messages import Event, ExecutionRef, StepFinished, StepStarted
 
 _EventKey = tuple[str, int, int]
 
 
 class MemoryJournal(Journal):
-    """`Journal` in dictionaries. Dictionaries keep the order of insertion, which is the order that the contract asks for."""
+    """`Journal` in dictionaries, which keep the order of insertion: the order that the contract asks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008  # frozen
+        self._limits = limits
         self._attempts: dict[tuple[str, int], Attempt] = {}
         self._outbox: dict[_EventKey, Event] = {}
         self._forgotten: dict[tuple[str, int], None] = {}
@@ -30,8 +31,10 @@ class MemoryJournal(Journal):
         name = key(attempt.ref)
         if name in self._attempts or name in self._forgotten:
             raise IllegalMoveError("ILLEGAL_MOVE", f"attempt {name} was taken on before.")
-        if len(self._attempts) >= MAX_ATTEMPTS:
-            raise JournalFullError("JOURNAL_FULL", f"{MAX_ATTEMPTS} attempts wait for the controller to record them.")
+        if len(self._attempts) >= self._limits.attempts:
+            raise JournalFullError(
+                "JOURNAL_FULL", f"{len(self._attempts)} attempts wait for the controller to record them."
+            )
         return self._write(attempt, make)
 
     async def append(self, ref: ExecutionRef, make: Callable[[int], Event]) -> Event:
@@ -54,7 +57,7 @@ class MemoryJournal(Journal):
             if attempt is not None and attempt.phase is Phase.ENDED:
                 del self._attempts[key(ref)]
                 self._forgotten[key(ref)] = None
-        while len(self._forgotten) > MAX_FORGOTTEN:
+        while len(self._forgotten) > self._limits.forgotten:
             del self._forgotten[next(iter(self._forgotten))]
 
     async def close(self) -> None:
@@ -70,14 +73,15 @@ class MemoryJournal(Journal):
         event = make(attempt.sequence + 1)
         self._attempts[key(attempt.ref)] = after_event(attempt, event)
         self._outbox[_event_key(event)] = event
-        progress = (
-            [name for name, kept in self._outbox.items() if isinstance(kept, StepStarted | StepFinished)]
-            if (len(self._outbox) > MAX_PROGRESS)
-            else []
-        )
-        for name in progress[: max(0, len(progress) - MAX_PROGRESS)]:
-            del self._outbox[name]
+        self._drop_old_progress()
         return event
+
+    def _drop_old_progress(self) -> None:
+        if len(self._outbox) <= self._limits.progress:
+            return
+        progress = [name for name, event in self._outbox.items() if isinstance(event, StepStarted | StepFinished)]
+        for name in progress[: max(0, len(progress) - self._limits.progress)]:
+            del self._outbox[name]
 
 
 def _event_key(event: Event) -> _EventKey:

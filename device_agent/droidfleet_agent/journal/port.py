@@ -17,8 +17,8 @@ class Limits:
 
     ``attempts``: taken on and not yet recorded. A document carries four; more pile up only when the controller does not
     record. ``progress``: unsent events of steps; past it the oldest go, for the result of an execution holds all of its
-    steps anyway. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot start them again;
-    past it the oldest go.
+    steps anyway. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot start them
+    again; past it the oldest go.
     """
 
     attempts: int = 256
