@@ -10,6 +10,12 @@ from droidfleet_shared.protocol.codes import ValidationCode, WarningCode
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.task import TaskTemplate
 
+MAX_ISSUES = 200
+"""Errors in one answer; a longer list helps nobody."""
+
+MAX_ISSUE_CHARACTERS = 500_000
+"""Their paths and texts together, so that an answer fits into a message whatever the keys of the document."""
+
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 
 

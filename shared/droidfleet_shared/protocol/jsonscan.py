@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from droidfleet_shared.protocol.codes import ValidationCode
-from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.issues import MAX_ISSUES, Finding
 from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.wording import name, quoted
 
@@ -20,9 +20,6 @@ MAX_NESTING = 100
 
 MAX_NUMBER_LENGTH = 400
 """Characters of a number; every double fits, and reading a longer one takes time that grows with its square."""
-
-MAX_FINDINGS = 200
-"""Findings in one document; more help nobody."""
 
 _EXCERPT = 30
 """Characters shown before and after the place of an error."""
@@ -252,7 +249,7 @@ class _Scanner:
 
     @property
     def _full(self) -> bool:
-        return len(self.findings) >= MAX_FINDINGS
+        return len(self.findings) >= MAX_ISSUES + 1
 
     def _complain(self, code: ValidationCode, message: str, hint: str = "") -> None:
         if not self._full:

@@ -26,7 +26,7 @@ SELECTOR_FIELDS = ("selector", "unlessVisible")
 
 def rule_findings(document: Json) -> list[Finding]:
     """Everything that the rules find wrong, in no particular order."""
-    findings = [*_texts_and_nulls((), document)]
+    findings = [*_texts_and_nulls(document)]
     if not isinstance(document, dict):
         return findings
     steps, list_findings = _steps(document)
@@ -136,16 +136,18 @@ def _taps_fit_into_timeout(place: Place, step: dict[str, Json]) -> Iterator[Find
         )
 
 
-def _texts_and_nulls(place: Place, value: Json) -> Iterator[Finding]:
-    if isinstance(value, str):
-        if "${" in value:
-            yield from unknown_references(place, value)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _texts_and_nulls((*place, key), each)
-    elif isinstance(value, list):
-        for position, each in enumerate(value):
-            yield from _texts_and_nulls((*place, position), each)
-    elif value is None and place:
-        message = "found `null`, nothing; no field of a task may be null"
-        yield Finding(place, ValidationCode.WRONG_TYPE, message, "Leave the field out instead of writing `null`.")
+def _texts_and_nulls(document: Json) -> Iterator[Finding]:
+    todo: list[tuple[Place, Json]] = [((), document)]
+    while todo:
+        place, holder = todo.pop()
+        inside = holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
+        for token, value in inside:
+            if isinstance(value, str):
+                if "${" in value:
+                    yield from unknown_references((*place, token), value)
+            elif isinstance(value, dict | list):
+                todo.append(((*place, token), value))
+            elif value is None:
+                message = "found `null`; no field of a task may be null"
+                hint = "Leave the field out instead of writing `null`."
+                yield Finding((*place, token), ValidationCode.WRONG_TYPE, message, hint)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.issues import MAX_ISSUES, Finding
 from droidfleet_shared.protocol.phrasing import Located, phrase
 from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.schema import JsonSchema, schema_of
@@ -22,9 +22,6 @@ from droidfleet_shared.protocol.suggestions import meant_action
 from droidfleet_shared.protocol.task import TaskTemplate
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
-
-MAX_ERRORS = 200
-"""Errors of one document that are put into words; with more it is not a task with mistakes but something else."""
 
 _RULES_REPORT = {"too_short", "too_long"}
 """Lengths of lists: pydantic counts the valid items, `rules` those that are written."""
@@ -45,7 +42,7 @@ def check(model: type[TaskT], document: Json) -> tuple[TaskT | None, list[Findin
         return model.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
         schema = schema_of(model)
-        errors = itertools.islice(_all_errors(document, error), MAX_ERRORS)
+        errors = itertools.islice(_all_errors(document, error), MAX_ISSUES + 1)
         return None, [phrase(each, _locate(schema, document, each["loc"])) for each in errors]
 
 

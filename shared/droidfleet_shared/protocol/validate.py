@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from droidfleet_shared.protocol.codes import ValidationCode
-from droidfleet_shared.protocol.issues import Finding, Issue, Validation
+from droidfleet_shared.protocol.issues import MAX_ISSUE_CHARACTERS, MAX_ISSUES, Finding, Issue, Validation
 from droidfleet_shared.protocol.jsontext import Parsed, parse
 from droidfleet_shared.protocol.pointers import DocumentOrder, Json
 from droidfleet_shared.protocol.references import literal_document
@@ -19,9 +19,6 @@ from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, MAX_STEPS, Task,
 from droidfleet_shared.protocol.warnings import irreversible_effect
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
-
-MAX_ISSUES = 200
-"""Errors in one answer; a longer list helps nobody and may not fit into a message."""
 
 _COVERS_WHAT_IS_IN_IT = {ValidationCode.UNKNOWN_FIELD, ValidationCode.WRONG_TYPE}
 
@@ -62,8 +59,12 @@ def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes) -> Valida
         order = DocumentOrder(document)
         findings.sort(key=lambda finding: order.key(finding.place))
         task = None
-    warnings = [warning.issue() for place, step in raw_steps(document) for warning in irreversible_effect(place, step)]
-    return Validation(task, _cut(findings), tuple(warnings[:MAX_ISSUES]), document)
+    warnings = [
+        warning.issue()
+        for place, step in raw_steps(document)[:MAX_STEPS]
+        for warning in irreversible_effect(place, step)
+    ]
+    return Validation(task, _cut(findings), tuple(warnings), document)
 
 
 def _for_models(document: Json, text: str | bytes) -> Json:
@@ -89,8 +90,14 @@ def _without_echoes(lexical: list[Finding], structural: list[Finding], by_rules:
 
 
 def _cut(findings: list[Finding]) -> tuple[Issue, ...]:
-    issues = [finding.issue() for finding in findings[:MAX_ISSUES]]
-    if len(findings) > MAX_ISSUES:
-        message = f"the document has more errors than the {MAX_ISSUES} that are listed"
-        issues.append(Issue("", ValidationCode.TOO_MANY_ERRORS, message, "Mend these first."))
+    issues: list[Issue] = []
+    size = 0
+    for finding in findings:
+        issue = finding.issue()
+        size += len(issue.path) + len(issue.message) + len(issue.hint)
+        if len(issues) >= MAX_ISSUES or (issues and size > MAX_ISSUE_CHARACTERS):
+            message = f"the document has more errors than the {len(issues)} that are listed"
+            issues.append(Issue("", ValidationCode.TOO_MANY_ERRORS, message, "Mend these first."))
+            break
+        issues.append(issue)
     return tuple(issues)
