@@ -7,6 +7,7 @@ Owns arguments, texts for people, output for programs and exit codes. Talks to t
 
 from __future__ import annotations
 
+import os
 import sys
 
 EXTRA_MISSING = "EXTRA_MISSING: the library '{name}' is not installed.\nhint: pip install 'droidfleet[controller]'\n"
@@ -15,6 +16,8 @@ EXIT_UNAVAILABLE = 3
 
 def entry() -> None:
     """The console script: runs the command in ``sys.argv`` and exits with the documented code."""
+    # Its C core writes to standard error by itself what we say in our own words; it reads this when it is loaded.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         # The base install (the agent's) lacks these libraries; loading them here lets us say so.
         from droidfleet_controller.cli.app import main  # noqa: PLC0415

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class LogLevel(StrEnum):
+    """How bad an event must be to be logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def _env(name: str) -> str:
@@ -44,6 +54,9 @@ def serve(
             metavar="HOST:PORT", help=f"Of the embedded broker; default 127.0.0.1:7422. {_env('BROKER_LISTEN')}"
         ),
     ] = None,
+    log_level: Annotated[
+        LogLevel, typer.Option(envvar="DROIDFLEET_LOG_LEVEL", help="How much it says of what it does.")
+    ] = LogLevel.INFO,
     heartbeat_s: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", help=f"How often agents report; default 10. {_env('HEARTBEAT_S')}"),
@@ -63,6 +76,9 @@ def serve(
     # These bring the database and the bus, which no other command needs.
     from droidfleet_controller.app import serve as run  # noqa: PLC0415
     from droidfleet_controller.settings import load_settings  # noqa: PLC0415
+    from droidfleet_shared.logging import configure_logging  # noqa: PLC0415
+
+    configure_logging(log_level.value)
 
     settings = load_settings(
         {
