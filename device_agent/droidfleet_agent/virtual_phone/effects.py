@@ -17,7 +17,7 @@ from typing import Literal, TextIO
 from droidfleet_shared.clock import Clock
 
 DEFAULT_CAPACITY = 10_000
-"""Effects kept in memory; a scripted run makes some hundreds, so this only bounds a phone that is left alone for days."""
+"""Effects kept in memory. A scripted run makes some hundreds; this bounds a phone left alone for days."""
 
 Origin = Literal["outside", "app"]
 
@@ -38,9 +38,9 @@ class Effect:
     """One thing that happened to the phone.
 
     ``origin`` is ``outside`` for what came in (kinds ``tap``, ``long_press``, ``swipe``, ``drag``, ``set_text``,
-    ``type_text``, ``key``, ``start_app``, ``stop_app``, ``clear_app``, ``orientation``, ``wake``, ``sleep``, ...) and ``app`` for the
-    business effects that a scenario declares (``order_placed``). ``package`` is the app that had the focus. ``details`` holds JSON
-    values only. ``seq`` counts from 1 for each phone.
+    ``type_text``, ``key``, ``start_app``, ``stop_app``, ``clear_app``, ``orientation``, ``wake``, ``sleep``, ...)
+    and ``app`` for the business effects that a scenario declares (``order_placed``). ``package`` is the app that
+    had the focus. ``details`` holds JSON values only. ``seq`` counts from 1 for each phone.
     """
 
     serial: str

@@ -15,8 +15,8 @@ BASELINE_DPI = 160
 class PhoneIdentity:
     """Facts of one phone. Width and height are pixels in the natural (portrait) orientation.
 
-    ``manufacturer`` and ``device`` are what `ro.product.manufacturer` and `ro.product.device` answer; ``model`` may hold
-    spaces (the wire replaces them where adb does not welcome them).
+    ``manufacturer`` and ``device`` are what `ro.product.manufacturer` and `ro.product.device` answer; ``model`` may
+    hold spaces (the wire replaces them where adb does not welcome them).
     """
 
     serial: str = "VP00000001"

@@ -1,1 +1,1 @@
-"""The state of a virtual phone and what changes it: apps, pages, variables, layout, windows, touch and keys. Never any I/O."""
+"""A virtual phone's state and what changes it: apps, pages, variables, layout, windows, touch, keys. Never any I/O."""

@@ -1,1 +1,1 @@
-"""Scenario files: the apps a virtual phone runs, as data. Models, loader, variants, and clear errors; never any behaviour."""
+"""Scenario files: the apps a virtual phone runs, as data. Models, loader, variants, clear errors; no behaviour."""
