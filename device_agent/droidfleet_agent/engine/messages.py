@@ -58,6 +58,11 @@ def quoted(text: str) -> str:
     return json.dumps(cut(text, MAX_LABEL), ensure_ascii=False)
 
 
+def sentence(text: str) -> str:
+    """An error's message as a sentence of its own."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def cut(text: str, length: int) -> str:
     """The text, or its beginning and a mark that it goes on."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -16,6 +16,7 @@ from droidfleet_shared.protocol.codes import OPTIONAL_SKIPS, Detail, StepCode
 from droidfleet_shared.protocol.result import StepResult, TaskResult
 from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.protocol.validate import check_agent
 
 _WAITED_FOR = OPTIONAL_SKIPS - {StepCode.ACTION_FAILED}
 """What a step can still be waiting for when the task's own time is up; then that is what ended the task."""
@@ -81,12 +82,8 @@ class _TaskRun:
         self._results: list[StepResult] = []
 
     async def run(self) -> TaskResult:
-        wanted = self._task.assigned_agent_name
-        if wanted != self._agent_name:
-            return self._ended(
-                StepCode.AGENT_MISMATCH,
-                f"The task is for the agent {wanted!r} and this is {self._agent_name!r}; nothing was run.",
-            )
+        if mismatch := check_agent(self._task, self._agent_name):
+            return self._ended(StepCode.AGENT_MISMATCH, f"Nothing was run: {mismatch}.")
         for position, step in enumerate(self._task.steps):
             ended = self._before(step) or self._after(await self._step(step, f"/steps/{position}"))
             if ended is not None:

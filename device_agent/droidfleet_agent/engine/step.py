@@ -12,6 +12,7 @@ from droidfleet_agent.driver.port import ActionRefusedError, Key, OutcomeUnknown
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.ending import StepFailed, text_artifact
 from droidfleet_agent.engine.look import take_look
+from droidfleet_agent.engine.messages import sentence
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.parse import ScreenUnreadableError
 from droidfleet_shared.clock import Clock, Deadline
@@ -139,14 +140,14 @@ class StepRun:
         except OutcomeUnknownError as error:
             raise StepFailed(
                 StepCode.OUTCOME_UNKNOWN,
-                f"The {what} was sent and its answer never came ({error.message}), so nobody knows whether it "
-                "happened. It is not repeated; look at the phone before you run this again.",
+                f"Nobody knows whether the {what} happened: {sentence(error.message)} It is not repeated; look at the "
+                "phone before you run this again.",
             ) from error
         except PhoneUnavailableError as error:
             self.dispatched -= 1
-            return await self._again(StepCode.DEVICE_UNAVAILABLE, f"The {what} could not be sent: {error.message}")
+            return await self._again(StepCode.DEVICE_UNAVAILABLE, f"The {what} was not sent: {sentence(error.message)}")
         except ActionRefusedError as error:
-            return await self._again(StepCode.ACTION_FAILED, f"The phone refused the {what}: {error.message}")
+            return await self._again(StepCode.ACTION_FAILED, f"The phone refused the {what}: {sentence(error.message)}")
         if not done:
             raise StepFailed(
                 StepCode.ACTION_FAILED, f"The phone answered that it did not do the {what}. It is not repeated."

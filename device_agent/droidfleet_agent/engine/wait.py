@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.ending import StepFailed
-from droidfleet_agent.engine.messages import seen_on
+from droidfleet_agent.engine.messages import seen_on, sentence
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Screen
@@ -51,7 +51,7 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> 
         try:
             matcher = await run.look()
         except PhoneUnavailableError as error:
-            silence = error.message
+            silence = sentence(error.message)
         else:
             silence = ""
             verdict: T | Missing = _front(run, matcher.screen) or decide(matcher)

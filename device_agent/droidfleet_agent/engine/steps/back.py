@@ -10,9 +10,14 @@ from droidfleet_shared.protocol.codes import Detail
 
 
 async def back(run: StepRun) -> StepDone:
-    """Waits for the step's package and activity when it names them, else acts without a look."""
+    """Waits for the step's package and activity when it names them, else acts without a look.
+
+    A press that did not happen is followed by a look in any case: looking is what repairs the way to the phone.
+    """
+    look = run.step.package_name is not None
     while True:
-        if run.step.package_name is not None:
+        if look:
             await wait_until(run, lambda _matcher: True)
         if await run.press(Key.BACK):
             return StepDone(Detail.DISPATCHED_UNVERIFIED)
+        look = True

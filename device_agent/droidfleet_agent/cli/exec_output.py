@@ -1,0 +1,78 @@
+"""What `droidfleet-agent exec` prints: a line for each step as it ends, then the result as text, JSON or YAML.
+
+Plain text: the agent's base install has no table library. Texts from a screen are printed as data, escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal, TextIO
+
+import yaml
+
+from droidfleet_agent.cli.failures import printable
+from droidfleet_agent.engine.control import RunObserver
+from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.task import Task
+
+Output = Literal["text", "json", "yaml"]
+
+
+class Progress(RunObserver):
+    """Prints a line for each step as it ends: the rows of the result's table."""
+
+    def __init__(self, task: Task, *, serial: str, out: TextIO) -> None:
+        self._out = out
+        self._count = len(task.steps)
+        self._done = 0
+        self._id_width = max(2, *(len(printable(step.id)) for step in task.steps))
+        self._action_width = max(len("action"), *(len(step.action) for step in task.steps))
+        print(f"{printable(task.task_id)} (revision {task.revision}) on {printable(serial)}", file=out)
+        self._row("step", "id", "action", "code", "time")
+
+    async def step_started(self, step_id: str, path: str) -> None:
+        pass
+
+    async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+        pass
+
+    async def step_finished(self, result: StepResult) -> None:
+        self._done += 1
+        # Why a step failed stands in the summary, once.
+        words = " ".join(part for part in (result.detail, result.message if result.successful else "") if part)
+        self._row(
+            f"{self._done}/{self._count}",
+            printable(result.id),
+            result.action,
+            result.code,
+            f"{result.duration_ms / 1000:.2f} s",
+            words=printable(words),
+        )
+        for candidate in result.candidates:
+            bounds = candidate.bounds
+            label = candidate.text or candidate.description or candidate.resource_id or candidate.class_name
+            where = f"[{bounds.left},{bounds.top}][{bounds.right},{bounds.bottom}]"
+            print(f"          candidate {json.dumps(printable(label), ensure_ascii=False)} at {where}", file=self._out)
+
+    def _row(self, *cells: str, words: str = "") -> None:
+        step, step_id, action, code, time = cells
+        row = f"{step:>7}  {step_id:<{self._id_width}}  {action:<{self._action_width}}  {code:<18} {time:>8}  {words}"
+        print(row.rstrip(), file=self._out, flush=True)
+
+
+def print_result(result: TaskResult, output: Output) -> None:
+    """Prints the result on stdout: a document for programs, a summary for people."""
+    document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if output == "json":
+        print(json.dumps(document, indent=2))
+    elif output == "yaml":
+        print(yaml.safe_dump(document, allow_unicode=True, sort_keys=False), end="")
+    else:
+        for field, value in result.outputs.items():
+            print(f"output {field} = {json.dumps(value, ensure_ascii=True)}")
+        took = f"{result.duration_ms / 1000:.2f} s"
+        print(f"OK: all {len(result.steps)} steps in {took}" if result.successful else _failure(result, took))
+
+
+def _failure(result: TaskResult, took: str) -> str:
+    return printable(f"{result.code}: {result.message}") + f" ({took})"

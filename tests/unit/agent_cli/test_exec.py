@@ -1,0 +1,170 @@
+"""`droidfleet-agent exec`: what it accepts, which phone it takes, and what it prints."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from droidfleet_agent.cli.exec import add_parser, choose_phone, load_task, run
+from droidfleet_agent.cli.exec_output import Progress, print_result
+from droidfleet_agent.cli.failures import ExitCode, error_text, printable
+from droidfleet_agent.driver.adb import AdbServer
+from droidfleet_agent.driver.adb_errors import AdbError
+from droidfleet_shared.clock import Deadline, SystemClock, VirtualClock
+from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
+from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
+from support.runs import JsonStep, run_steps, task_of
+from support.shop import shop
+
+
+class ListedPhones(AdbServer):
+    """An adb server that lists these phones."""
+
+    def __init__(self, devices: Mapping[str, str]) -> None:
+        super().__init__("127.0.0.1", 1)
+        self._listed = devices
+
+    async def start(self, *, deadline: Deadline) -> None:
+        pass
+
+    async def devices(self, *, deadline: Deadline) -> Mapping[str, str]:
+        return self._listed
+
+
+def arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers())
+    return parser.parse_args(["exec", *words])
+
+
+async def chosen(devices: Mapping[str, str], serial: str | None = None) -> str:
+    return await choose_phone(ListedPhones(devices), serial, clock=SystemClock())
+
+
+async def test_the_only_phone_is_taken() -> None:
+    assert await chosen({"A": "device"}) == "A"
+    assert await chosen({"A": "offline", "B": "device"}) == "B"
+
+
+async def test_the_named_phone_is_taken() -> None:
+    assert await chosen({"A": "device", "B": "device"}, "B") == "B"
+
+
+async def test_a_network_phone_that_is_not_listed_is_left_to_the_driver_to_connect() -> None:
+    assert await chosen({}, "127.0.0.1:7101") == "127.0.0.1:7101"
+
+
+@pytest.mark.parametrize(
+    ("devices", "serial", "code", "kind"),
+    [
+        ({}, None, "NO_DEVICE", NotFoundError),
+        ({"A": "device", "B": "device"}, None, "SEVERAL_DEVICES", InvalidInputError),
+        ({"A": "unauthorized"}, None, "DEVICE_UNAUTHORIZED", AdbError),
+        ({"A": "unauthorized"}, "A", "DEVICE_UNAUTHORIZED", AdbError),
+        ({"A": "offline"}, None, "DEVICE_OFFLINE", AdbError),
+        ({"A": "device"}, "C", "DEVICE_NOT_FOUND", NotFoundError),
+        ({}, "C", "DEVICE_NOT_FOUND", NotFoundError),
+    ],
+)
+async def test_without_a_phone_to_use_the_error_says_what_to_do(
+    devices: dict[str, str], serial: str | None, code: str, kind: type[DroidfleetError]
+) -> None:
+    with pytest.raises(kind) as refused:
+        await chosen(devices, serial)
+    assert refused.value.code == code
+    assert refused.value.hint
+
+
+def test_a_missing_file_is_an_invalid_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(arguments(str(tmp_path / "no.json"), "--serial", "A")) == ExitCode.INVALID
+    assert "FILE_UNREADABLE" in capsys.readouterr().err
+
+
+def test_an_invalid_task_lists_every_issue_and_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_text(json.dumps({"schemaVersion": 1, "taskId": "t", "assignedAgentName": "a", "steps": [], "x": 1}))
+    assert run(arguments(str(file))) == ExitCode.INVALID
+    printed = capsys.readouterr().err
+    for word in ("INVALID_TASK", "UNKNOWN_FIELD", "EMPTY_STEPS"):
+        assert word in printed
+
+
+def test_a_huge_file_is_refused_and_not_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_bytes(b" " * (MAX_DOCUMENT_BYTES * 4))
+    with pytest.raises(InvalidInputError) as refused:
+        load_task(str(file))
+    assert "TOO_LARGE" in error_text(refused.value)
+
+
+def test_a_task_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = task_of({"action": "BACK"}).model_dump_json(by_alias=True, exclude_none=True)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert load_task("-").steps[0].action == "BACK"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--adb", "x"], ["--adb", "h:0"], ["--adb", ":5037"], ["--timeout", "0"], ["--timeout", "x"], ["-o", "xml"]],
+)
+def test_wrong_arguments_end_with_the_code_for_usage(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        arguments("task.json", *words)
+    assert left.value.code == ExitCode.INVALID
+
+
+def test_an_adb_server_that_is_not_there_is_unavailable(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_text(task_of({"action": "BACK"}).model_dump_json(by_alias=True, exclude_none=True))
+    # No name below .invalid ever resolves (RFC 2606), and a server elsewhere is not started by us.
+    assert run(arguments(str(file), "--adb", "nowhere.invalid:5037")) == ExitCode.UNAVAILABLE
+    assert "ADB_UNREACHABLE" in capsys.readouterr().err
+
+
+async def printed(capsys: pytest.CaptureFixture[str], output: str, *steps: JsonStep) -> str:
+    clock = VirtualClock()
+    progress = Progress(task_of(*steps), serial="memory", out=io.StringIO())
+    result = await run_steps(shop(clock), clock, *steps, observer=progress)
+    print_result(result, output)  # type: ignore[arg-type]  # one of the choices
+    return capsys.readouterr().out
+
+
+async def test_a_result_for_programs_is_the_protocols_document(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(await printed(capsys, "json", {"action": "BACK"}))
+    assert document["successful"] is True
+    assert document["steps"][0]["detail"] == "DISPATCHED_UNVERIFIED"
+    assert "successful: true" in await printed(capsys, "yaml", {"action": "BACK"})
+
+
+async def test_a_result_for_people_names_outputs_and_the_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    extract = {"action": "EXTRACT_TEXT", "selector": {"text": "Tea"}, "outputField": "drink"}
+    twin = {"action": "CLICK", "selector": {"text": "Delete"}}
+    text = await printed(capsys, "text", extract, twin)
+    assert 'output drink = "Tea"' in text
+    assert "TARGET_AMBIGUOUS: Step 's2'" in text
+    assert "OK: all 1 steps" in await printed(capsys, "text", extract)
+
+
+async def test_progress_has_a_line_for_each_step_and_one_for_each_candidate() -> None:
+    out = io.StringIO()
+    clock = VirtualClock()
+    steps = ({"action": "WAIT", "selector": {"text": "Tea"}}, {"action": "CLICK", "selector": {"text": "Delete"}})
+    await run_steps(shop(clock), clock, *steps, observer=Progress(task_of(*steps), serial="memory", out=out))
+    lines = out.getvalue().splitlines()
+    assert [line.split()[:4] for line in lines[2:4]] == [
+        ["1/2", "s1", "WAIT", "OK"],
+        ["2/2", "s2", "CLICK", "TARGET_AMBIGUOUS"],
+    ]
+    assert lines[4:] == [
+        '          candidate "Delete" at [40,900][440,1000]',
+        '          candidate "Delete" at [40,1100][440,1200]',
+    ]
+
+
+def test_text_from_a_screen_cannot_act_on_the_terminal() -> None:
+    assert printable("a\x1b[31m\u202eb\nc") == "a\\x1b[31m\\u202eb\\nc"
