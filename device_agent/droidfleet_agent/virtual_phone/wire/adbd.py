@@ -310,7 +310,7 @@ class Connection(asyncio.Protocol):
         self._close_streams()
         self._online = False
         self._checksum = True
-        self._reader.verify_checksum = True
+        self._reader.verify_checksum = False
         if not self._device.greet(self):
             return
         self._host_hello = frame

@@ -26,8 +26,9 @@ from droidfleet_agent.virtual_phone.wire.tasks import Spawn
 MAX_CONNECTIONS = 16
 """Hosts of one phone. A phone has one; tests have two; a port scanner has a thousand."""
 
-FEATURES = "shell_v2,cmd"
-"""What is advertised: exit codes of `adb shell`. Not stat_v2 and others, which would ask for sync version 2."""
+FEATURES = "shell_v2"
+"""What is advertised: exit codes of `adb shell`. Not `cmd`, `stat_v2` and others: the host then asks for streamed
+installs and sync version 2."""
 
 FIRST_SETTINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"system": {"screen_brightness": "128", "screen_brightness_mode": "0"}, "secure": {}, "global": {}}

@@ -36,6 +36,7 @@ MAX_BACKGROUND = 16
 MAX_LINE_BYTES = 64 * 1024
 """Typed at the prompt without a line break; more ends the stream."""
 
+_PACKET = struct.Struct("<BI")
 _SYNTAX = 2
 _CRASHED = 1
 
@@ -179,8 +180,22 @@ class ShellService(Service):
         self._task = shell.spawn(work, "shell")
 
     def received(self, data: bytes) -> None:
-        for typed in self._unpacked(data) if self._packets else [data]:
-            self._type(typed)
+        if not self._packets:
+            self._type(data)
+            return
+        self._input += data
+        while len(self._input) >= _PACKET.size and self._stream.alive:
+            kind, length = _PACKET.unpack_from(self._input)
+            if length > MAX_LINE_BYTES:
+                self._stream.abort()
+            if len(self._input) < _PACKET.size + length:
+                return
+            body = bytes(self._input[_PACKET.size : _PACKET.size + length])
+            del self._input[: _PACKET.size + length]
+            if kind == Packet.STDIN:
+                self._type(body)
+            elif kind == Packet.CLOSE_STDIN:
+                self._end_of_input()
 
     def closed(self) -> None:
         self._task.cancel()
@@ -257,9 +272,9 @@ class ShellService(Service):
         for byte in data:
             if byte in b"\r\n":
                 self._echo(b"\r\n")
-                self._enter(self._typed.decode("utf-8", errors="replace"))
+                self._enter()
             elif byte == 4 and not self._typed:  # Ctrl+D
-                self._enter(None)
+                self._end_of_input()
             elif byte in (8, 127) and self._typed:  # backspace
                 self._typed.pop()
                 self._echo(b"\b \b")
@@ -269,29 +284,18 @@ class ShellService(Service):
         if len(self._typed) > MAX_LINE_BYTES:
             self._stream.abort()
 
-    def _enter(self, line: str | None) -> None:
+    def _enter(self) -> None:
+        line = self._typed.decode("utf-8", errors="replace")
         self._typed.clear()
         if not self._lines.full():
             self._lines.put_nowait(line)
 
-    def _unpacked(self, data: bytes) -> list[bytes]:
-        self._input += data
-        found: list[bytes] = []
-        while len(self._input) >= 5:
-            kind, length = struct.unpack_from("<BI", self._input)
-            if length > MAX_LINE_BYTES:
-                self._stream.abort()
-                break
-            if len(self._input) < 5 + length:
-                break
-            body = bytes(self._input[5 : 5 + length])
-            del self._input[: 5 + length]
-            if kind == Packet.STDIN:
-                found.append(body)
-            elif kind == Packet.CLOSE_STDIN:
-                self._enter(None)
-        return found
+    def _end_of_input(self) -> None:
+        if self._typed:
+            self._enter()  # a last line without its break
+        if not self._lines.full():
+            self._lines.put_nowait(None)
 
 
 def _packed(packet: Packet, data: bytes) -> bytes:
-    return struct.pack("<BI", packet, len(data)) + data
+    return _PACKET.pack(packet, len(data)) + data
