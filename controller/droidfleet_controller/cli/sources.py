@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from droidfleet_shared.errors import InvalidInputError, NotFoundError
+from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
 
 STDIN = "-"
@@ -23,8 +23,7 @@ def read_bytes(source: str) -> bytes:
     """The bytes of a file, or of standard input for ``-``; one more than the limit at most, which is enough to refuse.
 
     Raises:
-        NotFoundError: ``FILE_NOT_FOUND``.
-        InvalidInputError: ``FILE_UNREADABLE``: a folder, or not permitted.
+        InvalidInputError: ``FILE_UNREADABLE``: there is none, a folder, or not permitted.
     """
     limit = MAX_DOCUMENT_BYTES + 1
     if source == STDIN:
@@ -32,12 +31,12 @@ def read_bytes(source: str) -> bytes:
     try:
         with Path(source).open("rb") as file:
             return file.read(limit)
-    except FileNotFoundError as error:
-        raise NotFoundError(
-            "FILE_NOT_FOUND", f"there is no file {source!r}.", hint="A task of the library is named by its id alone."
-        ) from error
     except OSError as error:
-        raise InvalidInputError("FILE_UNREADABLE", f"cannot read {source!r}: {error.strerror}.") from error
+        raise InvalidInputError(
+            "FILE_UNREADABLE",
+            f"the task file {source!r} cannot be read: {error.strerror}.",
+            hint="Name an existing file, - for standard input, or to run a task of the library its id alone.",
+        ) from error
 
 
 def read_text(source: str) -> str:
@@ -46,7 +45,6 @@ def read_text(source: str) -> str:
     Raises:
         InvalidInputError: also ``TOO_LARGE`` and ``BAD_JSON`` for what no message can carry; everything else about
             the document is the controller's to say.
-        NotFoundError: ``FILE_NOT_FOUND``.
     """
     data = read_bytes(source)
     if len(data) > MAX_DOCUMENT_BYTES:
