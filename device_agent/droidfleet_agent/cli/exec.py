@@ -2,13 +2,14 @@
 
 Owns the command's arguments and its choice of the phone; `exec_output` prints. The task runs under its own
 ``assignedAgentName``: whoever names a file and a phone has assigned it, so there is no mismatch to find unless
-``--name`` says who this agent is.
+``--name`` says who this agent is. A template, which bears no name, is as good.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -30,7 +31,7 @@ from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoun
 from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task
-from droidfleet_shared.protocol.validate import validate_task
+from droidfleet_shared.protocol.validate import validate_document, validate_task
 
 if TYPE_CHECKING:
     SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - argparse gives it no public name
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command; returns its exit code."""
     configure_logging("warning")
     try:
-        task = _bounded(load_task(args.task), args.timeout)
+        task = _bounded(load_task(args.task, name=args.name), args.timeout)
         options = _Options(serial=args.serial, adb=args.adb, name=args.name, output=args.output)
         return asyncio.run(_exec(task, options))
     except DroidfleetError as error:
@@ -121,8 +122,8 @@ def seconds(text: str) -> float:
     return value
 
 
-def load_task(path: str) -> Task:
-    """Reads and validates a task document; ``-`` is standard input.
+def load_task(path: str, *, name: str | None = None) -> Task:
+    """Reads and validates a task or a template, which is then assigned to ``name``; ``-`` is standard input.
 
     Raises:
         InvalidInputError: it cannot be read (``FILE_UNREADABLE``) or is not valid (``INVALID_TASK``, with all issues).
@@ -141,7 +142,12 @@ def load_task(path: str) -> Task:
             f"the task file {path!r} cannot be read: {error.strerror or error}.",
             hint="Name an existing file, or - to read the task from standard input.",
         ) from error
-    return validate_task(text).require()
+    outcome = validate_document(text)
+    task = outcome.require()
+    if isinstance(task, Task):
+        return task
+    assert isinstance(outcome.document, dict)  # it is valid
+    return validate_task(json.dumps({**outcome.document, "assignedAgentName": name or EXECUTION_ID})).require()
 
 
 async def choose_phone(adb: AdbServer, serial: str | None, *, clock: Clock) -> str:

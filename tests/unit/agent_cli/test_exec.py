@@ -168,3 +168,10 @@ async def test_progress_has_a_line_for_each_step_and_one_for_each_candidate() ->
 
 def test_text_from_a_screen_cannot_act_on_the_terminal() -> None:
     assert printable("a\x1b[31m\u202eb\nc") == "a\\x1b[31m\\u202eb\\nc"
+
+
+def test_a_template_is_assigned_to_whoever_runs_it(tmp_path: Path) -> None:
+    file = tmp_path / "template.json"
+    file.write_text('{"schemaVersion": 1, "taskId": "x", "steps": [{"id": "a", "action": "BACK"}]}')
+    assert load_task(str(file), name="phone-01").assigned_agent_name == "phone-01"
+    assert load_task(str(file)).assigned_agent_name
