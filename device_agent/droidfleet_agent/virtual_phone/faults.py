@@ -7,6 +7,7 @@ are the wire's; the few that the phone itself shows (a tap swallowed, content th
 from __future__ import annotations
 
 import difflib
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Annotated, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from droidfleet_agent.virtual_phone.calls import GROUPS, RPC_CALLS, SHELL_PREFIX, Call, Place
 from droidfleet_shared.errors import InvalidInputError
@@ -113,6 +114,12 @@ class Fault(BaseModel):
     after: bool = False
     pixels: Annotated[int, Field(ge=1, le=10_000)] = 90
 
+    @field_validator("do", mode="before")
+    @classmethod
+    def _false_is_a_kind(cls, value: object) -> object:
+        # YAML reads `do: false` as the boolean.
+        return FaultKind.FALSE if value is False else value
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         place = place_of(self.on)
@@ -171,6 +178,18 @@ def decide(
 
 
 @dataclass(frozen=True, slots=True)
+class FaultIssue:
+    """One thing wrong with a fault plan. ``path`` says where, such as ``/faults/2/seconds``."""
+
+    path: str
+    message: str
+    code: str = "BAD_FAULT"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+@dataclass(frozen=True, slots=True)
 class Fired:
     """A fault that hit a call."""
 
@@ -219,6 +238,18 @@ class FaultPlan:
         return fault
 
 
+class _Loader(yaml.SafeLoader):
+    """Safe, and with `true` and `false` alone as booleans: YAML 1.1 takes the key ``on`` for one, too."""
+
+
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOLEAN]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOLEAN, re.compile("^(?:true|false)$"), list("tf"))
+
+
 def load_faults(path: Path) -> list[Fault]:
     """The faults of a YAML or JSON file: a list, or a mapping with ``faults``.
 
@@ -226,10 +257,10 @@ def load_faults(path: Path) -> list[Fault]:
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise _invalid(path, [f"larger than {MAX_FILE_BYTES} bytes"])
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            raise _invalid(path, [FaultIssue("", f"larger than {MAX_FILE_BYTES} bytes")])
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506  # a SafeLoader
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _invalid(path, [str(error)]) from error
+        raise _invalid(path, [FaultIssue("", " ".join(str(error).split()))]) from error
     return parse_faults(document, source=path)
 
 
@@ -239,7 +270,7 @@ def parse_faults(document: object, *, source: Path | None = None) -> list[Fault]
     try:
         return _FAULTS.validate_python(faults)
     except ValidationError as error:
-        issues = [f"{_where(e['loc'])}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()]
+        issues = [FaultIssue(_where(e["loc"]), e["msg"].removeprefix("Value error, ")) for e in error.errors()]
         raise _invalid(source, issues) from error
 
 
@@ -247,13 +278,13 @@ _FAULTS: TypeAdapter[list[Fault]] = TypeAdapter(Annotated[list[Fault], Field(max
 
 
 def _where(location: Sequence[int | str]) -> str:
-    return "faults" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "/faults" + "".join(f"/{part}" for part in location)
 
 
-def _invalid(source: Path | None, issues: list[str]) -> InvalidInputError:
+def _invalid(source: Path | None, issues: list[FaultIssue]) -> InvalidInputError:
     return InvalidInputError(
         "FAULTS_INVALID",
-        f"The fault plan{f' {source}' if source else ''} cannot be used: {'; '.join(issues)}.",
+        f"The fault plan{f' {source}' if source else ''} cannot be used: {'; '.join(map(str, issues))}.",
         hint="docs/virtual-phone.md lists the faults and the calls they can be about.",
         issues=issues,
     )

@@ -252,6 +252,15 @@ async def running_phones(phones: Sequence[PhoneOptions]) -> AsyncIterator[list[P
         yield [await stack.enter_async_context(serve_phone(options)) for options in phones]
 
 
+def _effect_log(options: PhoneOptions) -> EffectLog:
+    try:
+        return EffectLog(options.clock, serial=options.identity.serial, path=options.effects_path)
+    except OSError as error:
+        raise InvalidInputError(
+            "EFFECTS_FILE", f"The effects file {options.effects_path} cannot be written: {error.strerror}."
+        ) from error
+
+
 @asynccontextmanager
 async def serve_phone(options: PhoneOptions) -> AsyncIterator[PhoneHandle]:
     """As `running_phone`, with the options in one piece."""
@@ -263,7 +272,7 @@ async def serve_phone(options: PhoneOptions) -> AsyncIterator[PhoneHandle]:
     with ExitStack() as stack:
         listener = _Listener(options.host, options.port)
         stack.callback(listener.close)
-        effects = EffectLog(options.clock, serial=options.identity.serial, path=options.effects_path)
+        effects = _effect_log(options)
         stack.callback(effects.close)
         async with asyncio.TaskGroup() as group:
             tasks = PhoneTasks(group)
