@@ -345,7 +345,8 @@ async def test_tracking_follows_plug_and_unplug_over_a_restart_of_the_adb_server
 
     async def follow() -> None:
         async for devices in adb.track():
-            seen += [devices.get(virtual.address, "absent")]
+            word = devices.get(virtual.address, "absent")
+            seen.append(word)
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(follow())
