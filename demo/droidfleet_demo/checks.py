@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,8 +58,9 @@ def check(
     """
     checks: list[Check] = []
     for report in reports:
-        kinds = Counter(str(effect.get("kind")) for effect in effects.get(report.device, ()))
-        orders, touches = kinds[ORDER_PLACED], sum(kinds[kind] for kind in TOUCHES)
+        felt = effects.get(report.device, ())
+        orders = [_order(effect) for effect in felt if effect.get("kind") == ORDER_PLACED]
+        touches = sum(1 for effect in felt if effect.get("kind") in TOUCHES)
         if report.device in twins:
             checks += [
                 Check(
@@ -68,16 +68,15 @@ def check(
                     (report.state, report.code) == ("FAILED", "TARGET_AMBIGUOUS") and report.candidates == 2,
                     f"{report.state} {report.code}, {report.candidates} candidates",
                 ),
-                Check(f"{report.device} saw no order", orders == 0, f"{orders} orders"),
+                Check(f"{report.device} placed no order", orders == [], f"orders {orders}"),
             ]
         else:
             checks += [
                 Check(
-                    f"{report.device} succeeded and reported its order number",
-                    report.state == "SUCCEEDED" and bool(report.order_number),
-                    f"{report.state} {report.code}, order number {report.order_number!r}",
+                    f"{report.device} placed exactly one order and reported its number",
+                    report.state == "SUCCEEDED" and [report.order_number] == [f"Order {order}" for order in orders],
+                    f"{report.state} {report.code}, reported {report.order_number!r}, orders {orders}",
                 ),
-                Check(f"{report.device} saw exactly one order", orders == 1, f"{orders} orders"),
             ]
         checks.append(
             Check(
@@ -87,3 +86,8 @@ def check(
             )
         )
     return checks
+
+
+def _order(effect: Document) -> str:
+    details = effect.get("details")
+    return str(details.get("order", "")) if isinstance(details, dict) else ""

@@ -8,9 +8,10 @@ import pytest
 
 from droidfleet_demo.checks import Report, check
 
-GOOD = Report("phone-01", "SUCCEEDED", "OK", candidates=0, dispatched=2, order_number="A-1001")
+GOOD = Report("phone-01", "SUCCEEDED", "OK", candidates=0, dispatched=2, order_number="Order A-1")
 TWIN = Report("phone-05", "FAILED", "TARGET_AMBIGUOUS", candidates=2, dispatched=1, order_number="")
-TAP, TEXT, ORDER = {"kind": "tap"}, {"kind": "set_text"}, {"kind": "order_placed"}
+TAP, TEXT, ORDER = {"kind": "tap"}, {"kind": "set_text"}, {"kind": "order_placed", "details": {"order": "A-1"}}
+ORDERED = "phone-01 placed exactly one order and reported its number"
 FELT = "phone-01 felt as many touches as were dispatched"
 EFFECTS = {"phone-01": [TAP, TEXT, ORDER], "phone-05": [TAP]}
 
@@ -22,16 +23,16 @@ def test_all_holds_when_phones_and_reports_agree() -> None:
 @pytest.mark.parametrize(
     ("good", "twin", "effects", "wrong"),
     [
-        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT, ORDER, ORDER]}, "phone-01 saw exactly one order"),
-        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT]}, "phone-01 saw exactly one order"),
+        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT, ORDER, ORDER]}, ORDERED),
+        (GOOD, TWIN, {**EFFECTS, "phone-01": [TAP, TEXT]}, ORDERED),
         (
             GOOD,
             TWIN,
             {**EFFECTS, "phone-01": [TAP, TAP, TEXT, ORDER]},
             "phone-01 felt as many touches as were dispatched",
         ),
-        (GOOD, TWIN, {**EFFECTS, "phone-05": [TAP, ORDER]}, "phone-05 saw no order"),
-        (replace(GOOD, order_number=""), TWIN, EFFECTS, "phone-01 succeeded and reported its order number"),
+        (GOOD, TWIN, {**EFFECTS, "phone-05": [TAP, ORDER]}, "phone-05 placed no order"),
+        (replace(GOOD, order_number="Order A-2"), TWIN, EFFECTS, ORDERED),
         (
             GOOD,
             replace(TWIN, candidates=0),
