@@ -205,8 +205,9 @@ class VirtualPhone:
 
         state = self._state
         toast = state.toast if self.clock.monotonic() < state.toast_until else None
-        windows = [] if not state.screen_on else self._windows.top_down()[::-1]
-        return render(windows, self.display_size, self.identity.pixels_per_dp, toast, media, quality, scale)
+        windows = [] if not state.screen_on else self._windows.painted()
+        px = self.identity.pixels_per_dp
+        return render(windows, self.display_size, px, toast=toast, media=media, quality=quality, scale=scale)
 
     def find(self, selector: Mapping[str, object]) -> list[ViewNode]:
         """Visible nodes that match a uiautomator2 selector, in document order; the active window's come first.

@@ -119,6 +119,12 @@ class Builder:
     def _button(self, node: ViewNode, widget: wid.Button, scope: Scope) -> None:
         node.text = widget.text.text(scope)
 
+    def _icon(self, node: ViewNode, widget: wid.Icon, scope: Scope) -> None:
+        node.value = widget.icon.text(scope)
+
+    def _image(self, node: ViewNode, widget: wid.Image, scope: Scope) -> None:
+        node.value = "" if widget.picture is None else widget.picture.text(scope)
+
     def _check(self, node: ViewNode, widget: wid.Check, scope: Scope) -> None:
         node.text = "" if widget.text is None else widget.text.text(scope)
         node.checkable = True
@@ -174,6 +180,8 @@ _COMPOSE_HINTS: dict[str, wid.Base] = {}
 _FILLERS: dict[type[wid.Base], Callable[..., None]] = {
     wid.Text: Builder._text,  # noqa: SLF001  # its own table
     wid.Button: Builder._button,  # noqa: SLF001
+    wid.Icon: Builder._icon,  # noqa: SLF001
+    wid.Image: Builder._image,  # noqa: SLF001
     wid.Check: Builder._check,  # noqa: SLF001
     wid.FieldWidget: Builder._field,  # noqa: SLF001
     wid.Slider: Builder._slider,  # noqa: SLF001

@@ -67,7 +67,7 @@ class Layout:
         if flow is Flow.ROW:
             return self._row(node, width, height)
         if flow is Flow.STACK:
-            return self._stack(node, width, height)
+            return self._field(node, width) if node.editable and not node.children else self._stack(node, width, height)
         if node.make_row is not None:
             need_width, need_height = measure_rows(self, node, width, height)
         elif flow is Flow.SCROLL_DOWN:
@@ -84,6 +84,10 @@ class Layout:
             extra = round(_CHECK_WIDTH_DP.get(getattr(node.widget, "type", ""), 0.0) * self.px)
         text_width, text_height = text_size(node.text, spec.font, max(1, width - extra), spec.lines)
         return min(width, text_width + extra), text_height
+
+    def _field(self, node: ViewNode, width: int) -> tuple[int, int]:
+        lines = node.spec.lines if getattr(node.widget, "multiline", False) else 1
+        return text_size(node.text, node.spec.font, width, lines)
 
     def _column(self, node: ViewNode, width: int, height: int) -> tuple[int, int]:
         gap = node.spec.gap
@@ -181,7 +185,7 @@ class Layout:
             inner = widest if wanted is None and widest else width
             self.measure(child, max(0, inner - across), max(0, tallest - down), exact_height=True)
             widest = max(widest, child.w + across)
-        return min(widest, width), min(tallest, height) if node.children else round(node.spec.font * 1.33)
+        return min(widest, width), min(tallest, height)
 
     # -- placing -------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,16 @@ def rows_in_sight(layout: Layout, node: ViewNode, area: Rect, clip: Rect, offset
             first = line * columns
             count = min(columns, node.row_count - first)
             if start + at < clip_end and start + at + size > clip_start:
-                _place_line(layout, node, (first, count, index), (left, top, width, height), at, size, clip, shown)
+                _place_line(
+                    layout,
+                    node,
+                    (first, count, index),
+                    (left, top, width, height),
+                    at=at,
+                    size=size,
+                    clip=clip,
+                    shown=shown,
+                )
             index += count
         at += size + node.spec.gap
 
@@ -56,6 +65,7 @@ def _place_line(
     node: ViewNode,
     line: tuple[int, int, int],
     area: Rect,
+    *,
     at: int,
     size: int,
     clip: Rect,

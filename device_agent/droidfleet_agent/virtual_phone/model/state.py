@@ -80,8 +80,8 @@ def first_variables(app: App) -> dict[str, JsonValue]:
 class PhoneState:
     """The whole phone.
 
-    ``front`` is the package in front; ``recent`` lists tasks, the latest first; ``has_keyboard`` is false while an input
-    method without a window is selected; ``look`` grows with anything seen, ``version`` with anything but positions.
+    ``front`` is the package in front; ``recent`` lists tasks, the latest first; ``has_keyboard`` is false while an
+    input method without a window is selected; ``look`` grows with anything seen, ``version`` with all but positions.
     """
 
     apps: dict[str, AppState]

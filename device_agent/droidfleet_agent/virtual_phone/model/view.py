@@ -17,8 +17,9 @@ class ViewNode:
     """A view as the accessibility tree shows it.
 
     ``text`` is what the phone shows: the hint while a field is empty, dots in a password field, emoji as they are.
-    ``value`` is the real text of a field. ``key`` names the node across rebuilds of the same page. ``shown`` is what
-    `isVisibleToUser` answers. Defaults live on the class, so that a node stores only what differs.
+    ``value`` is the real text of a field (of an icon its name, of an image its seed). ``key`` names the node across
+    rebuilds of the same page. ``shown`` is what `isVisibleToUser` answers. Defaults live on the class, so that a node
+    stores only what differs.
     """
 
     text = ""

@@ -82,11 +82,16 @@ class Windows:
         """All windows, the topmost first, as touches meet them."""
         return sorted(self.current(), key=lambda window: _LAYERS.get(window.name, 0))
 
-    def nodes(self) -> Iterator[ViewNode]:
-        """Every node, the active window's first."""
-        windows = self.current()
-        for window in sorted(windows, key=lambda window: not window.active):
-            yield from window.root.walk()
+    def painted(self) -> list[Window]:
+        """What a picture shows, the lowest first: also the screen below a modal dialog, which no dump has."""
+        windows = self.top_down()[::-1]
+        below = self._state.page
+        active = self.active()
+        if active.page.dialog is not None and active.page.dialog.modal:
+            hidden = [self._screen(below), *(self._dialog(one) for one in below.dialogs if one is not active.page)]
+            at = windows.index(active)
+            windows[at:at] = hidden[: 1 + below.dialogs.index(active.page)]
+        return windows
 
     def _build(self) -> Iterator[Window]:
         state = self._state
@@ -103,9 +108,11 @@ class Windows:
         if state.shade is not None:
             yield self._over(state.shade)
             return
+        # Built first, because the keyboard's layout depends on the field in focus.
+        app = list(self._app())
         if state.keyboard:
-            yield self._keyboard()
-        yield from self._app()
+            yield self._keyboard(app[-1])
+        yield from app
 
     def _simple(self, name: str, frame: Rect, key: Hashable) -> Window:
         return self._keep(name, key, lambda: self._plain(name, self._system[f"{SYSTEM_UI}/{name}"], frame))
@@ -120,9 +127,9 @@ class Windows:
 
         return self._keep(name, self._state.look, make)
 
-    def _keyboard(self) -> Window:
+    def _keyboard(self, app: Window) -> Window:
         state = self._state
-        focused = self.focused_widget()
+        focused = next((node.widget for node in app.root.walk() if node.focused), None)
         layout = "capitals" if state.capitals else "letters"
         if isinstance(focused, FieldWidget) and focused.kind == "number":
             layout = "numbers"
@@ -156,15 +163,6 @@ class Windows:
         window.name = name
         self._kept[name] = (key, window)
         return window
-
-    def focused_widget(self) -> object:
-        """The widget of the focused field, from its key alone (the tree may not be built yet)."""
-        page = self._state.active
-        window = self._kept.get("app")
-        if page.focus is None or window is None or window[1].page is not page:
-            return None
-        node = next((node for node in window[1].root.walk() if node.key == page.focus), None)
-        return None if node is None else node.widget
 
     # -- one window ----------------------------------------------------------------------------------------------
 

@@ -97,6 +97,9 @@ class _AppCheck:
         if widget.items is None or widget.row is None:
             return
         self._paths([tuple(widget.items.split("."))], (*place, "items"), known)
+        if widget.item_name in known:
+            message = f"The row's name '{widget.item_name}' is a variable already, which it would hide."
+            self._issues.append(Issue(pointer((*place, "as")), IssueCode.DUPLICATE_NAME, message))
         inside = known | {widget.item_name, "index", "number"}
         if widget.where is not None:
             self._condition(widget.where, (*place, "where"), inside)

@@ -124,7 +124,7 @@ class Icon(Base):
     """A small symbol; with something to do on a click it is an image button."""
 
     type: Literal["icon"]
-    icon: Name = "circle"
+    icon: Template = Field(description="Name of the symbol; an unknown one is drawn as a circle.")
     color: Color | None = None
 
 
