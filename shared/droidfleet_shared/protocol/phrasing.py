@@ -6,6 +6,7 @@ What it says about a field (ranges, examples) is read from the JSON Schema, whic
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pydantic_core import ErrorDetails
@@ -49,12 +50,17 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where an error is: its place, what stands there, and what the schema says of it and of the object around it."""
+    """Where an error is: its place, what stands there, and what the schema says of it.
+
+    ``parent`` and ``given`` are the schema of the object around it and the fields that this object has; ``action`` its
+    action when it is a step of a known one; ``root`` the document's schema.
+    """
 
     place: Place
     value: Json
     schema: JsonSchema
     parent: JsonSchema
+    given: Collection[str]
     action: str
     root: JsonSchema
 
@@ -137,7 +143,8 @@ def _unknown_field(at: Located) -> Finding:
     if field == "assignedAgentName":
         hint = "A template bears no agent's name; it is added when the task is run on an agent."
     else:
-        hint = field_hint(field, where=at.where, fields=at.parent["properties"], elsewhere=_elsewhere(at))
+        fields = at.parent["properties"]
+        hint = field_hint(field, where=at.where, fields=fields, given=at.given, elsewhere=_elsewhere(at))
     return Finding(at.place, ValidationCode.UNKNOWN_FIELD, f"{name(field)} is not a field of {at.around}", hint)
 
 

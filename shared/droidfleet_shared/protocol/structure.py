@@ -77,7 +77,7 @@ def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[Erro
 
 def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Located:
     value, schema = document, root
-    located = Located((), value, schema, parent={}, action="", root=root)
+    located = Located((), value, schema, parent={}, given=(), action="", root=root)
     place: list[int | str] = []
     action = ""
     for position, token in enumerate(loc):
@@ -86,13 +86,14 @@ def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Loc
             schema = _definition(root, schema["discriminator"]["mapping"][action or _COMMON_FIELDS])
             continue
         place.append(token)
-        parent, value = schema, _child(value, token)
+        parent, holder, value = schema, value, _child(value, token)
         schema = parent.get("items" if isinstance(token, int) else "properties", {})
         if isinstance(token, str):
             schema = schema.get(token, {})
         if "$ref" in schema:
             schema = _definition(root, schema["$ref"]) | schema
-        located = Located(tuple(place), value, schema, parent=parent, action=action, root=root)
+        given = holder.keys() if isinstance(holder, dict) else ()
+        located = Located(tuple(place), value, schema, parent=parent, given=given, action=action, root=root)
     return located
 
 

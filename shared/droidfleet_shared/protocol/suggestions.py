@@ -6,7 +6,7 @@ Names only; whether something is an error was decided before. Every hint is a se
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
 from droidfleet_shared.protocol.wording import listed, name
@@ -151,9 +151,12 @@ def action_hint(found: str | None) -> str:
     return f"Did you mean {name(meant)}? {everything}"
 
 
-def field_hint(found: str, *, where: str, fields: Iterable[str], elsewhere: dict[str, str]) -> str:
+def field_hint(
+    found: str, *, where: str, fields: Iterable[str], given: Collection[str], elsewhere: dict[str, str]
+) -> str:
     """The hint for an unknown field of a ``task``, ``step`` or ``selector`` that may have ``fields``.
 
+    ``given`` are the fields that the object has already: they are not what was meant.
     ``elsewhere`` says of fields that stand in other places where that is, as a clause (`in the selector`).
     """
     allowed = list(fields)
@@ -162,11 +165,12 @@ def field_hint(found: str, *, where: str, fields: Iterable[str], elsewhere: dict
     if proposed := by_fold.get(folded(found)):
         subject = "It" if proposed == found else f"{name(proposed)}, which it looks like,"
         return f"{subject} is proposed and not implemented yet; leave it out."
-    if meant := _closest(found, {each: synonyms.get(each, ()) for each in allowed}, cutoff=0.84):
+    missing = [each for each in allowed if each not in given]
+    if meant := _closest(found, {each: synonyms.get(each, ()) for each in missing}, cutoff=0.84):
         return f"Did you mean {name(meant)}?"
     if clause := elsewhere.get(folded(found)):
         return clause
-    if meant := _closest(found, dict.fromkeys(allowed, ())):
+    if meant := _closest(found, dict.fromkeys(missing, ())):
         return f"Did you mean {name(meant)}?"
     return f"The fields here are {listed([name(each) for each in allowed])}."
 

@@ -27,4 +27,4 @@ def test_pointer_to_nothing_is_a_lookup_error(path: str) -> None:
 def test_places_sort_as_they_stand_in_the_document() -> None:
     document: Json = {"z": [{"b": 1, "a": 2}, 3], "y": 0}
     places: list[Place] = [(), ("z",), ("z", 0), ("z", 0, "b"), ("z", 0, "a"), ("z", 1), ("y",)]
-    assert sorted(places[::-1], key=DocumentOrder(document).key) == places
+    assert sorted([*places[3:], *places[:3]], key=DocumentOrder(document).key) == places

@@ -117,8 +117,8 @@ def test_pattern_that_explodes_elsewhere_reads_each_character_once(
 
 
 def test_what_a_pattern_remembers_is_bounded() -> None:
-    pattern = compile_pattern(".*[ab].{900}")
-    for seed in range(3):
+    pattern = compile_pattern(".*[ab].{300}")
+    for seed in range(2):
         pattern.fullmatch("".join("abx"[(seed + i * i) % 3] for i in range(MAX_TEXT_LENGTH)))
         assert pattern._remembered <= regexes._MAX_REMEMBERED + MAX_SIZE + 1
 

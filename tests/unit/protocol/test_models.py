@@ -1,0 +1,87 @@
+"""The constants beside the models say what the models say."""
+
+import json
+import typing
+
+import pytest
+from pydantic import ValidationError
+
+from droidfleet_shared.protocol import codes, rules
+from droidfleet_shared.protocol.selector import PATTERN_FIELDS, RELATIONS, TEXT_FIELDS, Selector
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, Step
+from droidfleet_shared.protocol.suggestions import PROPOSED_ACTIONS
+from droidfleet_shared.protocol.validate import validate_task
+from unit.protocol.documents import click, task
+
+
+def aliases(model: type[Selector], annotation: object) -> set[str]:
+    return {
+        field.alias or name
+        for name, field in model.model_fields.items()
+        if annotation in (field.annotation, *typing.get_args(field.annotation))
+    }
+
+
+def test_relations_are_the_fields_that_hold_a_selector() -> None:
+    assert aliases(Selector, Selector) == set(RELATIONS)
+
+
+def test_every_text_field_of_a_selector_has_its_rule() -> None:
+    exact = {"resourceId", "className", "packageName", "xpath"}
+    texts = {
+        field.alias
+        for field in Selector.model_fields.values()
+        if str in (field.annotation, *typing.get_args(field.annotation))
+        or any(typing.get_origin(part) is typing.Annotated for part in typing.get_args(field.annotation))
+    }
+    assert texts - {"index"} == {*TEXT_FIELDS, *PATTERN_FIELDS, *exact}
+
+
+def test_selector_fields_of_steps_are_those_that_the_rules_check() -> None:
+    found = {
+        field.alias or name
+        for step in IMPLEMENTED_ACTIONS.values()
+        for name, field in step.model_fields.items()
+        if Selector in (field.annotation, *typing.get_args(field.annotation))
+    }
+    assert found == set(rules.SELECTOR_FIELDS)
+
+
+def test_union_of_steps_has_every_implemented_action() -> None:
+    (union, _discriminator) = typing.get_args(Step)
+    assert set(typing.get_args(union)) == set(IMPLEMENTED_ACTIONS.values())
+    assert all(
+        typing.get_args(step.model_fields["action"].annotation) == (action,)
+        for action, step in IMPLEMENTED_ACTIONS.items()
+    )
+
+
+def test_design_has_22_actions_implemented_or_proposed() -> None:
+    assert len(set(IMPLEMENTED_ACTIONS) | PROPOSED_ACTIONS) == 22
+
+
+def test_given_fields_of_a_selector_have_their_protocol_names() -> None:
+    selector = Selector(text_contains="a", enabled=False, within=Selector(text="b"))
+    assert selector.given() == {"textContains": "a", "enabled": False, "within": Selector(text="b")}
+
+
+def test_task_cannot_be_changed() -> None:
+    checked = validate_task(json.dumps(task(click()))).require()
+    with pytest.raises(ValidationError, match="frozen"):
+        checked.task_id = "other"  # type: ignore[misc]  # that is what must fail
+
+
+def test_optional_skips_are_the_timeout_class_of_failures() -> None:
+    assert {code.value for code in codes.OPTIONAL_SKIPS} == {
+        "PACKAGE_MISMATCH",
+        "ACTIVITY_MISMATCH",
+        "TARGET_NOT_FOUND",
+        "TARGET_DISABLED",
+        "CONDITION_NOT_MET",
+        "ACTION_FAILED",
+    }
+
+
+@pytest.mark.parametrize("words", [codes.ValidationCode, codes.WarningCode, codes.StepCode])
+def test_codes_are_spelt_as_their_names(words: type[codes.ValidationCode]) -> None:
+    assert all(word.value == word.name for word in words)

@@ -1,0 +1,217 @@
+"""Messages and hints: a person or a program must be able to repair the document from them alone."""
+
+import pytest
+
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
+from droidfleet_shared.protocol.suggestions import PROPOSED_ACTIONS, PROPOSED_FIELDS
+from unit.protocol.documents import click, click_on, errors, task
+
+BACK = {"id": "back", "action": "BACK"}
+
+
+def said(document: object, path: str) -> str:
+    """Message and hint of the one error at a place."""
+    (found,) = [issue for issue in errors(document) if issue.path == path]
+    return f"{found.message} | {found.hint}"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("click", "CLICK"),
+        ("Click", "CLICK"),
+        ("CLIK", "CLICK"),
+        ("TAP", "CLICK"),
+        ("tapElement", None),
+        ("type", "INPUT"),
+        ("SET_TEXT", "INPUT"),
+        ("sendKeys", "INPUT"),
+        ("go back", "BACK"),
+        ("waitFor", "WAIT"),
+        ("EXTRACT-TEXT", "EXTRACT_TEXT"),
+        ("getText", "EXTRACT_TEXT"),
+        ("", None),
+        ("XYZZY", None),
+    ],
+)
+def test_misspelt_action_is_recognised(written: str, meant: str | None) -> None:
+    text = said(
+        task({"id": "a", "action": written, "selector": {"text": "x"}, "value": "", "outputField": "o"}),
+        "/steps/0/action",
+    )
+    assert ("Did you mean" in text) == (meant is not None)
+    assert meant is None or f"Did you mean `{meant}`?" in text
+    assert "The actions are `CLICK`, `INPUT`, `BACK`, `WAIT` and `EXTRACT_TEXT`." in text
+
+
+@pytest.mark.parametrize("action", sorted(PROPOSED_ACTIONS))
+def test_proposed_action_is_refused_as_not_implemented(action: str) -> None:
+    assert "It is proposed and not implemented yet." in said(task({"id": "a", "action": action}), "/steps/0/action")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("launchApp", "OPEN"), ("long_press", "LONG_CLICK"), ("sleep", "DELAY"), ("swipe", "SWIPE")]
+)
+def test_misspelt_proposed_action_is_recognised(written: str, meant: str) -> None:
+    text = said(task({"id": "a", "action": written}), "/steps/0/action")
+    assert f"`{meant}`, which it looks like, is proposed and not implemented yet." in text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Text", "text"),
+        ("txt", "text"),
+        ("text_contains", "textContains"),
+        ("text-starts-with", "textStartsWith"),
+        ("textRegex", "textMatches"),
+        ("contentDescription", "description"),
+        ("content-desc", "description"),
+        ("accessibilityId", "description"),
+        ("id", "resourceId"),
+        ("resource-id", "resourceId"),
+        ("resourceID", "resourceId"),
+        ("class", "className"),
+        ("nth", "index"),
+        ("instance", "index"),
+        ("parent", "within"),
+        ("child", "has"),
+        ("xPath", "xpath"),
+        ("isEnabled", "enabled"),
+    ],
+)
+def test_misspelt_selector_field_is_recognised(written: str, meant: str) -> None:
+    text = said(click_on(**{written: "x"}), f"/steps/0/selector/{written}")
+    assert f"`{written}` is not a field of a selector | Did you mean `{meant}`?" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("timeout_ms", "timeoutMs"),
+        ("timeout", "timeoutMs"),
+        ("Optional", "optional"),
+        ("package", "packageName"),
+        ("app", "packageName"),
+        ("count", "times"),
+        ("skipIf", "unlessVisible"),
+        ("comment", "label"),
+    ],
+)
+def test_misspelt_step_field_is_recognised(written: str, meant: str) -> None:
+    assert f"Did you mean `{meant}`?" in said(task(click(**{written: 1})), f"/steps/0/{written}")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("name", "taskId"), ("version", "schemaVersion"), ("agent", "assignedAgentName"), ("actions", "steps")],
+)
+def test_misspelt_task_field_is_recognised(written: str, meant: str) -> None:
+    document = task(**{written: "x"})
+    del document[meant]
+    assert f"Did you mean `{meant}`?" in said(document, f"/{written}")
+
+
+def test_field_that_stands_already_is_not_suggested() -> None:
+    assert "Did you mean" not in said(task(click(key="x")), "/steps/0/key")
+
+
+@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["task"]))
+def test_proposed_task_field_is_refused_as_not_implemented(field: str) -> None:
+    assert "It is proposed and not implemented yet" in said(task(**{field: {}}), f"/{field}")
+
+
+@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["step"]))
+def test_proposed_step_field_is_refused_as_not_implemented(field: str) -> None:
+    assert "It is proposed and not implemented yet" in said(task(click(**{field: {}})), f"/steps/0/{field}")
+
+
+@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["selector"]))
+def test_proposed_selector_field_is_refused_as_not_implemented(field: str) -> None:
+    assert "It is proposed and not implemented yet" in said(click_on(**{field: {}}), f"/steps/0/selector/{field}")
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "expected"),
+    [
+        (task(BACK | {"text": "OK"}), "/steps/0/text", 'stands in a step\'s selector: `"selector": {"text": ...}`'),
+        (task(click(value="x")), "/steps/0/value", "`value` stands in `INPUT` steps."),
+        (task(click(outputField="x")), "/steps/0/outputField", "`outputField` stands in `EXTRACT_TEXT` steps."),
+        (task(BACK | {"selector": {}}), "/steps/0/selector", "in `CLICK`, `INPUT`, `WAIT` and `EXTRACT_TEXT` steps."),
+        (click_on(timeoutMs=1), "/steps/0/selector/timeoutMs", "`timeoutMs` stands in steps."),
+        (task(BACK | {"maxDurationMs": 1}), "/steps/0/maxDurationMs", "stands at the top of the document."),
+        (task(timeoutMs=1), "/timeoutMs", "Did you mean `maxDurationMs`?"),
+    ],
+)
+def test_field_in_the_wrong_place_is_sent_to_the_right_one(document: object, path: str, expected: str) -> None:
+    assert expected in said(document, path)
+
+
+def test_field_of_no_kind_gets_the_list_of_fields() -> None:
+    assert "The fields here are `id`, `label`, " in said(task(BACK | {"zzz": 1}), "/steps/0/zzz")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("timeoutMs", "5s", 'found `"5s"`, a text; expected a whole number from 100 to 30000'),
+        ("timeoutMs", 5, "`5` is out of range; expected a whole number from 100 to 30000"),
+        ("timeoutMs", 5, 'For example `"timeoutMs": 8000`.'),
+        ("timeoutMs", 1.5, "found `1.5`, a number with a fraction"),
+        ("optional", 1, "found `1`, a whole number; expected `true` or `false`"),
+        ("optional", None, "Leave the field out instead of writing `null`."),
+        ("label", None, "Leave the field out instead of writing `null`."),
+        ("packageName", "a b", 'For example `"packageName": "com.android.settings"`.'),
+        ("selector", "OK", 'found `"OK"`, a text; expected a selector, an object'),
+        ("selector", [1, 2], "found a list of 2; expected a selector"),
+        ("action", None, "found `null`; expected the name of an action"),
+    ],
+)
+def test_wrong_value_of_a_step_is_explained(field: str, value: object, expected: str) -> None:
+    assert expected in said(task(click(**{field: value})), f"/steps/0/{field}")
+
+
+@pytest.mark.parametrize(
+    ("selector", "field", "expected"),
+    [
+        ({"textMatches": "a(b"}, "textMatches", "at character 2: the group is not closed"),
+        ({"xpath": "//a", "text": "b", "index": 0}, "xpath", "`text` and `index` cannot stand beside it"),
+        ({"text": "${inputs.user}"}, "text", "A literal `${` is written `$${`."),
+    ],
+)
+def test_wrong_value_of_a_selector_is_explained(selector: dict[str, object], field: str, expected: str) -> None:
+    assert expected in said(click_on(**selector), f"/steps/0/selector/{field}")
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (5, "expected a step, an object with `id` and `action`"),
+        ({"id": "a"}, "a step has no `action` | The actions are"),
+        ({"id": "a", "action": "CLICK"}, 'Add it; for example `"selector": {"text": "Add to cart"}`.'),
+        ({"id": "a", "action": "INPUT", "selector": {"text": "x"}}, "an `INPUT` step must have `value`: a text"),
+        (click(times=5, intervalMs=2000), "5 taps with 2000 ms between them take at least 8000 ms"),
+    ],
+)  # fmt: skip
+def test_wrong_step_is_explained(step: object, expected: str) -> None:
+    assert expected in said(task(step), "/steps/0")
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "expected"),
+    [
+        ([], "", "found an empty list; expected a task, an object"),
+        (task(steps={}), "/steps", "found an empty object; expected a list of steps"),
+        (task(BACK, BACK), "/steps/1/id", "the id `back` is used already, by the step at /steps/0"),
+        (task(taskId="x" * 5000), "/taskId", "…` (5,000 characters) is out of range"),
+        (task(taskId="a\u202eb\x00"), "/taskId", '`"a\\u202eb\\u0000"`'),
+        (task(revision=10**300), "/revision", "a very large number is out of range"),
+        (task(schemaVersion=3), "/schemaVersion", 'Write `"schemaVersion": 1`'),
+    ],
+)
+def test_wrong_task_is_explained(document: object, path: str, expected: str) -> None:
+    assert expected in said(document, path)
+
+
+def test_no_action_is_both_implemented_and_proposed() -> None:
+    assert not PROPOSED_ACTIONS & set(IMPLEMENTED_ACTIONS)
