@@ -10,7 +10,9 @@ from droidfleet_demo.checks import Report, check
 
 GOOD = Report("phone-01", "SUCCEEDED", "OK", candidates=0, dispatched=2, order_number="Order A-1")
 TWIN = Report("phone-05", "FAILED", "TARGET_AMBIGUOUS", candidates=2, dispatched=1, order_number="")
-TAP, TEXT, ORDER = {"kind": "tap"}, {"kind": "set_text"}, {"kind": "order_placed", "details": {"order": "A-1"}}
+TAP: dict[str, object] = {"kind": "tap"}
+TEXT: dict[str, object] = {"kind": "set_text"}
+ORDER: dict[str, object] = {"kind": "order_placed", "details": {"order": "A-1"}}
 ORDERED = "phone-01 placed exactly one order and reported its number"
 FELT = "phone-01 felt as many touches as were dispatched"
 EFFECTS = {"phone-01": [TAP, TEXT, ORDER], "phone-05": [TAP]}
