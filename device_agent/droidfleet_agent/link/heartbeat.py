@@ -1,0 +1,209 @@
+"""The agent's signs of life, and its claim to its name.
+
+The first heartbeat of a process is a question (``hello``): nothing may begin before the controller granted the name.
+Later ones are answered only when somebody else holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from random import Random
+
+import structlog
+
+from droidfleet_agent.driver.port import PhoneInfo
+from droidfleet_shared.bus import subjects
+from droidfleet_shared.bus.messages import BadMessageError, ExecutionRef, Heartbeat, HeartbeatReply, PhoneState
+from droidfleet_shared.bus.port import Bus, BusMessage, BusUnavailableError, NoRespondersError, Unsubscribe
+from droidfleet_shared.clock import Clock
+from droidfleet_shared.errors import ConflictError, DeniedError
+
+log = structlog.get_logger(__name__)
+
+HELLO_TIMEOUT_S = 5.0
+HELLO_BACKOFF_BASE_S = 0.25
+HELLO_BACKOFF_CAP_S = 10.0
+
+CAPABILITIES = ("protocol.v1",)
+
+_VERSION = version("droidfleet")
+_HOST = socket.gethostname()
+_PID = os.getpid()
+
+
+class NameTakenError(ConflictError):
+    """Another agent holds the name."""
+
+
+def name_taken(agent: str, holder: str) -> NameTakenError:
+    """The refusal, for people."""
+    return NameTakenError(
+        "NAME_TAKEN",
+        f"the name {agent!r} is held by another agent: {holder}.",
+        hint="Stop that agent, or give this one another --name.",
+        details={"agent": agent, "holder": holder},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an agent is. ``instance`` (a subject token) is drawn anew for each start; ``host_id`` stays with the host."""
+
+    name: str
+    serial: str
+    instance: str
+    host_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What changes about an agent. ``info`` is the newest that is known of the phone, if anything."""
+
+    phone: PhoneState
+    running: ExecutionRef | None
+    generation: int
+    info: PhoneInfo | None
+
+
+class Heartbeats:
+    """Sends heartbeats every ``interval_s`` and at every change of `Vitals`.
+
+    ``granted`` is called once, when the name is granted; ``refused`` when somebody else holds it.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        bus: Bus,
+        vitals: Callable[[], Vitals],
+        granted: Callable[[], None],
+        refused: Callable[[NameTakenError], None],
+        clock: Clock,
+        random: Random,
+        interval_s: float,
+    ) -> None:
+        self._identity = identity
+        self._bus = bus
+        self._vitals = vitals
+        self._granted = granted
+        self._refused = refused
+        self._clock = clock
+        self._random = random
+        self._interval_s = interval_s
+        self._subject = subjects.heartbeat(identity.name)
+        # Of this instance alone: another agent that claims the same name must not hear its answers, nor the reverse.
+        self._inbox = f"{subjects.inbox_prefix(identity.name)}.heartbeat.{identity.instance}"
+        self._wake = asyncio.Event()
+        self._due = False
+
+    def subscribe(self) -> Unsubscribe:
+        """Begins to listen for refusals."""
+        return self._bus.subscribe(self._inbox, self._answered)
+
+    def wake(self) -> None:
+        """Something about the agent may have changed, or the connection is back."""
+        self._wake.set()
+
+    def connected(self) -> None:
+        """To be called after every connect."""
+        self._due = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claims the name, then sends heartbeats, until cancelled. A refusal ends it."""
+        if not await self._claim():
+            return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tick(), name=f"heartbeat tick {self._identity.name}")
+            last: Vitals | None = None
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                vitals = self._vitals()
+                if vitals == last and not self._due:
+                    continue
+                self._due = False
+                if await self._send(vitals):
+                    last = vitals
+
+    async def _claim(self) -> bool:
+        """Asks for the name until there is an answer; whether it was granted."""
+        failures = 0
+        while True:
+            try:
+                answer = await self._bus.request(self._subject, self._beat(hello=True), timeout_s=HELLO_TIMEOUT_S)
+                reply = HeartbeatReply.decode(answer.data)
+            except (BusUnavailableError, DeniedError, BadMessageError) as error:
+                if failures == 0 or not isinstance(error, NoRespondersError):
+                    log.info("name_unanswered", agent=self._identity.name, code=error.code, message=error.message)
+                failures += 1
+                await self._pause(failures)
+                continue
+            if reply.granted:
+                log.info("name_granted", agent=self._identity.name, instance=self._identity.instance)
+                self._granted()
+                self._wake.set()
+            else:
+                self._refused(name_taken(self._identity.name, reply.holder))
+            return reply.granted
+
+    async def _pause(self, failures: int) -> None:
+        await self._clock.sleep(
+            self._random.uniform(0, min(HELLO_BACKOFF_CAP_S, HELLO_BACKOFF_BASE_S * 2 ** min(failures, 10)))
+        )
+        if not self._bus.connected:
+            # Nothing can be asked; the next connect ends the wait.
+            self._wake.clear()
+            await self._wake.wait()
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.sleep(self._interval_s)
+            self._due = True
+            self._wake.set()
+
+    async def _send(self, vitals: Vitals) -> bool:
+        try:
+            await self._bus.publish(self._subject, self._beat(vitals=vitals), reply=self._inbox)
+        except (BusUnavailableError, DeniedError) as error:
+            log.debug("heartbeat_unsent", agent=self._identity.name, code=error.code)
+            return False
+        return True
+
+    async def _answered(self, message: BusMessage) -> None:
+        try:
+            reply = HeartbeatReply.decode(message.data)
+        except BadMessageError as error:
+            log.warning("heartbeat_answer_unreadable", agent=self._identity.name, code=error.code)
+            return
+        if not reply.granted:
+            self._refused(name_taken(self._identity.name, reply.holder))
+
+    def _beat(self, *, hello: bool = False, vitals: Vitals | None = None) -> bytes:
+        current = vitals or self._vitals()
+        info = current.info
+        return Heartbeat(
+            agent=self._identity.name,
+            instance=self._identity.instance,
+            host_id=self._identity.host_id,
+            host=_HOST,
+            pid=_PID,
+            hello=hello,
+            serial=self._identity.serial,
+            phone=current.phone,
+            version=_VERSION,
+            capabilities=CAPABILITIES,
+            model=info.model if info else "",
+            android=info.android if info else "",
+            battery_percent=info.battery_percent if info else None,
+            foreground_package=info.foreground_package if info else "",
+            running=current.running,
+            generation=current.generation,
+            sent_at=self._clock.now(),
+        ).encode()

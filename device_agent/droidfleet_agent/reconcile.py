@@ -1,0 +1,189 @@
+"""What an agent does next, from what is wanted, what its journal holds, and what runs. Pure.
+
+Called again after every change; each call is idempotent, so a duplicate or repeated document leads to nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from droidfleet_agent.journal.attempt import Attempt, Phase, key
+from droidfleet_shared.bus.messages import Assignment, DesiredState, ExecutionRef, Wanted
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an execution will never run here. ``code`` is a stable word, ``message`` a sentence for people."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything that the decision is taken on.
+
+    ``document``: the newest one, or None before any was read. ``forgotten``: assigned attempts that were here, recorded
+    and dropped. ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
+    the agent. ``late``: accepted attempts that may not begin any more. ``unheard``: ended attempts whose result was
+    sent and is not recorded after the time that this should take. ``judge``: says why an assignment must be refused, if
+    it must.
+    """
+
+    document: DesiredState | None
+    attempts: Sequence[Attempt]
+    forgotten: frozenset[Key]
+    running: Key | None
+    may_start: bool
+    late: frozenset[Key]
+    unheard: frozenset[Key]
+    judge: Callable[[Assignment], Refusal | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOn:
+    """Write the assignment into the journal and say that it is accepted."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Write the assignment into the journal as one that will never run."""
+
+    assignment: Assignment
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Refuse an accepted attempt whose time to start has passed."""
+
+    ref: ExecutionRef
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCancelled:
+    """End an accepted attempt that never began as cancelled."""
+
+    ref: ExecutionRef
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRunning:
+    """Stop what runs at the next step boundary or wait."""
+
+    ref: ExecutionRef
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndInterrupted:
+    """End an attempt that began and that nothing runs any more: a crash lies between. It never begins again."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAgain:
+    """Send the last event of an ended attempt once more."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Drop ended attempts that the controller has recorded."""
+
+    refs: tuple[ExecutionRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Begin an accepted attempt."""
+
+    attempt: Attempt
+
+
+Written = TakeOn | Refuse | Expire | AnswerCancelled | EndInterrupted
+"""Actions that are an event in the journal, and nothing else."""
+
+Action = Written | CancelRunning | ReportAgain | Forget | Start
+
+CANCEL_WANTED = "cancelled by the controller."
+NOT_ASSIGNED = "no longer assigned to this agent."
+
+
+def reconcile(situation: Situation) -> list[Action]:
+    """What to do now, in this order. A `Start` is always the last one.
+
+    What is taken on in this call begins in the next one, so call again until the answer stays empty.
+    """
+    actions: list[Action] = []
+    document = situation.document
+    wanted: dict[Key, Assignment] = {}
+    recorded: set[Key] = set()
+    if document is not None:
+        wanted = {key(assignment): assignment for assignment in reversed(document.executions)}
+        recorded = {key(ref) for ref in document.recorded}
+    known = {key(attempt.ref): attempt for attempt in situation.attempts}
+
+    receipts = tuple(known[name].ref for name in known if name in recorded and known[name].phase is Phase.ENDED)
+    if receipts:
+        actions.append(Forget(receipts))
+
+    if document is not None:
+        # In the order of the document, which is the order of execution.
+        for name in dict.fromkeys(key(assignment) for assignment in document.executions):
+            if name not in known and name not in situation.forgotten and name not in recorded:
+                refusal = situation.judge(wanted[name])
+                actions.append(TakeOn(wanted[name]) if refusal is None else Refuse(wanted[name], refusal))
+
+    for name, attempt in known.items():
+        if name not in recorded:
+            actions += _settle(situation, attempt, wanted.get(name))
+
+    start = _next(situation, known)
+    if start is not None and not any(isinstance(action, EndInterrupted) for action in actions):
+        actions.append(Start(start))
+    return actions
+
+
+def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -> list[Action]:
+    """What an attempt in the journal needs, but for beginning it."""
+    name = key(attempt.ref)
+    unwanted = ""
+    # Without a document nothing is known, and nothing known is no reason to stop anything.
+    if situation.document is not None:
+        unwanted = NOT_ASSIGNED if wanted is None else CANCEL_WANTED if wanted.wanted is Wanted.CANCEL else ""
+    # What is about to write that it began (accepted, and running all the same) is treated as what began.
+    if attempt.phase is not Phase.ENDED and name == situation.running:
+        return [CancelRunning(attempt.ref, unwanted)] if unwanted else []
+    match attempt.phase:
+        case Phase.ACCEPTED:
+            if unwanted:
+                return [AnswerCancelled(attempt.ref, unwanted)]
+            return [Expire(attempt.ref)] if name in situation.late else []
+        case Phase.RUNNING:
+            return [EndInterrupted(attempt)]
+        case Phase.ENDED:
+            return [ReportAgain(attempt)] if name in situation.unheard else []
+        case _:
+            assert_never(attempt.phase)
+
+
+def _next(situation: Situation, known: dict[Key, Attempt]) -> Attempt | None:
+    """The first execution of the document that may begin now."""
+    if situation.document is None or situation.running is not None or not situation.may_start:
+        return None
+    for assignment in situation.document.executions:
+        attempt = known.get(key(assignment))
+        startable = attempt is not None and attempt.phase is Phase.ACCEPTED and key(assignment) not in situation.late
+        if startable and assignment.wanted is Wanted.RUN:
+            return attempt
+    return None

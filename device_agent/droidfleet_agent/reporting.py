@@ -1,0 +1,188 @@
+"""What the worker writes into the journal: events, cut to what the bus carries, and the observer of a run.
+
+Never sends anything: the outbox does (`link.outbox`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from droidfleet_agent.engine.control import RunObserver
+from droidfleet_agent.journal.port import Journal
+from droidfleet_shared.bus.messages import (
+    MAX_MESSAGE_BYTES,
+    Event,
+    ExecutionAccepted,
+    ExecutionFinished,
+    ExecutionRef,
+    ExecutionRejected,
+    ExecutionStarted,
+    StepFinished,
+    StepStarted,
+)
+from droidfleet_shared.clock import Clock
+from droidfleet_shared.protocol.result import StepResult, TaskResult
+
+Make = Callable[[int], Event]
+
+KEPT_OUTPUT_CHARACTERS = 200
+KEPT_STEPS = 20
+"""Of a result that is far too large: enough to see what happened around its end."""
+
+KEPT_MESSAGE_CHARACTERS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Makes the events of one agent. Each method returns what `Journal` asks for: from the number to the event."""
+
+    agent: str
+    clock: Clock
+
+    def accepted(self, ref: ExecutionRef) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionAccepted(
+            agent=self.agent, execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=at
+        )
+
+    def rejected(self, ref: ExecutionRef, code: str, message: str) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionRejected(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            code=code,
+            message=message[:KEPT_MESSAGE_CHARACTERS],
+        )
+
+    def started(self, ref: ExecutionRef) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionStarted(
+            agent=self.agent, execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=at
+        )
+
+    def step_started(self, ref: ExecutionRef, step_id: str, path: str) -> Make:
+        at = self.clock.now()
+        return lambda sequence: StepStarted(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            step_id=step_id,
+            path=path,
+        )
+
+    def step_finished(self, ref: ExecutionRef, result: StepResult) -> Make:
+        at = self.clock.now()
+        return lambda sequence: _fit_step(
+            StepFinished(
+                agent=self.agent,
+                execution_id=ref.execution_id,
+                attempt=ref.attempt,
+                sequence=sequence,
+                at=at,
+                result=result,
+            )
+        )
+
+    def finished(self, ref: ExecutionRef, result: TaskResult) -> Make:
+        at = self.clock.now()
+        return lambda sequence: _fit_task(
+            ExecutionFinished(
+                agent=self.agent,
+                execution_id=ref.execution_id,
+                attempt=ref.attempt,
+                sequence=sequence,
+                at=at,
+                result=result,
+            )
+        )
+
+
+class JournalObserver(RunObserver):
+    """Writes what a run does, before it goes on. ``written`` is called after each event."""
+
+    def __init__(self, journal: Journal, ref: ExecutionRef, reporter: Reporter, written: Callable[[], None]) -> None:
+        self._journal = journal
+        self._ref = ref
+        self._reporter = reporter
+        self._written = written
+
+    async def step_started(self, step_id: str, path: str) -> None:
+        await self._journal.append(self._ref, self._reporter.step_started(self._ref, step_id, path))
+        self._written()
+
+    async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+        await self._journal.dispatching(self._ref, step_id=step_id, path=path, ordinal=ordinal)
+
+    async def step_finished(self, result: StepResult) -> None:
+        await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result))
+        self._written()
+
+
+# Cutting: a result that the broker does not take would be lost as a whole, and would close the connection.
+
+
+def _fit_step(event: StepFinished) -> StepFinished:
+    for cut in (_without_inline, _without_candidates, _short_message):
+        if _fits(event):
+            break
+        event = event.model_copy(update={"result": cut(event.result)})
+    return event
+
+
+def _fit_task(event: ExecutionFinished) -> ExecutionFinished:
+    for name, cut in _TASK_CUTS:
+        if _fits(event):
+            break
+        result = cut(event.result)
+        message = f"{result.message} [cut to fit a message: {name}]".strip()
+        event = event.model_copy(update={"result": result.model_copy(update={"message": message})})
+    return event
+
+
+def _fits(event: Event) -> bool:
+    return len(event.encode()) <= MAX_MESSAGE_BYTES
+
+
+def _without_inline(step: StepResult) -> StepResult:
+    artifacts = tuple(artifact.model_copy(update={"inline": None}) for artifact in step.artifacts)
+    return step.model_copy(update={"artifacts": artifacts})
+
+
+def _without_candidates(step: StepResult) -> StepResult:
+    return step.model_copy(update={"candidates": ()})
+
+
+def _short_message(step: StepResult) -> StepResult:
+    return step.model_copy(update={"message": step.message[:KEPT_MESSAGE_CHARACTERS]})
+
+
+def _each_step(cut: Callable[[StepResult], StepResult]) -> Callable[[TaskResult], TaskResult]:
+    return lambda result: result.model_copy(update={"steps": tuple(cut(step) for step in result.steps)})
+
+
+def _short_outputs(result: TaskResult) -> TaskResult:
+    def short(value: str | list[str]) -> str:
+        text = value if isinstance(value, str) else "\n".join(value)
+        kept = text[:KEPT_OUTPUT_CHARACTERS]
+        return kept if kept == text else f"{kept}[cut here: {len(text) - len(kept)} characters more]"
+
+    return result.model_copy(update={"outputs": {name: short(value) for name, value in result.outputs.items()}})
+
+
+def _last_steps(result: TaskResult) -> TaskResult:
+    kept = tuple(_short_message(step) for step in result.steps[-KEPT_STEPS:])
+    return result.model_copy(update={"steps": kept, "message": result.message[:KEPT_MESSAGE_CHARACTERS]})
+
+
+_TASK_CUTS: tuple[tuple[str, Callable[[TaskResult], TaskResult]], ...] = (
+    ("texts of artifacts", _each_step(_without_inline)),
+    ("candidates", _each_step(_without_candidates)),
+    ("outputs", _short_outputs),
+    (f"all but the last {KEPT_STEPS} steps", _last_steps),
+)
