@@ -20,7 +20,7 @@ from typing import Self
 import structlog
 
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, refusal
-from droidfleet_agent.driver.adb_program import start_program
+from droidfleet_agent.driver.adb_program import START_LIMIT_S, AdbStarter
 from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Clock, Deadline, SystemClock
 from droidfleet_shared.errors import InvalidInputError
@@ -34,8 +34,6 @@ ABSENT = "absent"
 
 HANDSHAKE_S = 5.0
 """Limit of a request that is no part of a caller's deadline; a healthy server answers in milliseconds."""
-START_SERVER_S = 20.0
-"""A cold start of the server takes 2 to 5 s on a small host; adb's own clients allow as much."""
 TRACK_RETRY_S = (0.2, 5.0)
 """First and longest pause before tracking again after the server went away."""
 MAX_OUTPUT_BYTES = 32 * 1024 * 1024
@@ -166,7 +164,7 @@ class AdbServer:
         self.host = host or os.environ.get("ANDROID_ADB_SERVER_HOST") or "127.0.0.1"
         self.port = port or _port_from_environment()
         self._clock = clock or SystemClock()
-        self._starting = asyncio.Lock()
+        self._starter = AdbStarter(self.port, clock=self._clock)
 
     @property
     def address(self) -> str:
@@ -175,13 +173,15 @@ class AdbServer:
 
     async def start(self, *, deadline: Deadline) -> None:
         """Starts the server unless it answers already. Only a server of this machine can be started."""
-        async with self._limits(deadline), self._starting:
+        async with self._limits(deadline):
             try:
                 await self._ask("host:version")
             except OSError:
                 if self.host not in LOOPBACK_HOSTS:
                     raise
-                await start_program(self.port)
+                await self._starter.run()
+                # Its exit code says little: when several programs start a server at once, one wins and all have one.
+                await self._ask("host:version")
 
     async def devices(self, *, deadline: Deadline) -> Mapping[str, str]:
         """Every device that the server lists: serial to adb's word (``device``, ``offline``, ``unauthorized``, ...)."""
@@ -207,7 +207,7 @@ class AdbServer:
         pause = first
         while True:
             try:
-                await self.start(deadline=self._clock.deadline(START_SERVER_S))
+                await self.start(deadline=self._clock.deadline(START_LIMIT_S))
                 async with contextlib.aclosing(self._track_once()) as lists:
                     async for devices in lists:
                         pause = first

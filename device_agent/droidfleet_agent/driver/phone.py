@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -154,7 +153,7 @@ class AdbPhone(Phone):
         if isinstance(encoded, str) and encoded:
             try:
                 return base64.b64decode(encoded)  # Ignores the line breaks that the phone puts in.
-            except binascii.Error as error:
+            except ValueError as error:
                 raise UnusableAnswerError("the screenshot is not base64") from error
         # The automation service refuses some screens (a video, several displays) that the shell's tool can take.
         png = await self._adb.shell(self.serial, "screencap -p", deadline=deadline)

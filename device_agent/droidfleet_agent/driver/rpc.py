@@ -54,7 +54,7 @@ def decode_result(call_id: int, answer: Answer) -> Json:
         raise RpcError(f"HTTP status {answer.status}", broken=True)
     try:
         document = json.loads(answer.body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RpcError(f"the answer is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise RpcError("the answer is no JSON-RPC answer")

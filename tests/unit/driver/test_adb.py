@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from droidfleet_agent.driver import adb as adb_module
 from droidfleet_agent.driver.adb import AdbServer, Forward, phone_state
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, device_error, refusal
-from droidfleet_agent.driver.adb_program import adb_binary
 from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Deadline, SystemClock
 from droidfleet_shared.errors import InvalidInputError
@@ -250,17 +247,3 @@ def test_port_of_the_environment_that_is_none_is_refused(monkeypatch: pytest.Mon
     with pytest.raises(InvalidInputError) as caught:
         AdbServer()
     assert caught.value.code == "BAD_ADB_PORT"
-
-
-def test_adb_program_is_the_one_named_then_the_one_on_path_then_the_one_in_the_wheel(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("ADBUTILS_ADB_PATH", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert adb_binary().endswith(os.path.join("adbutils", "binaries", "adb"))  # noqa: PTH118  # a suffix, no path
-    program = tmp_path / "adb"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    assert adb_binary() == str(program)
-    monkeypatch.setenv("ADBUTILS_ADB_PATH", "/opt/adb")
-    assert adb_binary() == "/opt/adb"
