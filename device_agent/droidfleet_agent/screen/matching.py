@@ -149,8 +149,9 @@ class Matcher:
         if selector.xpath is not None:
             found: list[Node] = self._window_tree().find(selector.xpath)
         else:
-            predicates = [*self._literals(selector), *self._relations(selector, path)]
-            found = [node for node in self._nodes if all(holds(node) for holds in predicates)]
+            found = self._nodes
+            for holds in (*self._literals(selector), *self._relations(selector, path)):
+                found = [node for node in found if holds(node)]
             if selector.has is not None:
                 found = self._having(found, selector.has, f"{path}has")
         visible = [node for node in found if self._is_visible(node)]
