@@ -1,0 +1,109 @@
+"""Parts that die while a task is under way: what was accepted is carried out once, and its result arrives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from droidfleet_demo.checks import ORDER_PLACED
+from droidfleet_demo.fleet import Fleet, Phone, free_ports, start_phone
+from droidfleet_demo.processes import Part
+from support.workplace import CHECKOUT, SeenExecution, Workplace, eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+
+ORDER = str(CHECKOUT / "examples" / "shop-order.json")
+END_S = 60.0
+BACK_S = 45.0
+"""For a phone or a broker to be found again: adb tries about every ten seconds, links back off to 30 s at most."""
+
+
+def orders(phone: Phone) -> int:
+    return sum(1 for effect in phone.effects() if effect["kind"] == ORDER_PLACED)
+
+
+def wait_for_state(place: Workplace, execution: SeenExecution, states: Sequence[str], *, within_s: float) -> None:
+    eventually(
+        lambda: place.execution(execution.execution_id).state in states, within_s=within_s, what=f"one of {states}"
+    )
+
+
+def test_broker_killed_in_mid_task_loses_nothing(fleet: Fleet, at_fleet: Workplace) -> None:
+    phone = fleet.phones[0]
+    before = orders(phone)
+    (execution,) = at_fleet.run_task(ORDER, phone.name)
+    wait_for_state(at_fleet, execution, ["RUNNING"], within_s=END_S)
+    broker = next(
+        child for child in psutil.Process(fleet.controller.process.pid).children() if child.name() == "nats-server"
+    )
+    broker.kill()
+    wait_for_state(at_fleet, execution, ["SUCCEEDED", "FAILED"], within_s=END_S)
+    ended = at_fleet.execution(execution.execution_id)
+    assert (ended.state, orders(phone)) == ("SUCCEEDED", before + 1), ended
+
+
+def test_task_for_an_unplugged_phone_waits_until_it_is_back(fleet: Fleet, at_fleet: Workplace) -> None:
+    phone = fleet.phones[1]
+    before = orders(phone)
+    pid = next(
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if "--port" in process.info["cmdline"] and str(phone.port) in process.info["cmdline"]
+    )
+    os.kill(pid, signal.SIGKILL)
+    eventually(
+        lambda: at_fleet.devices()[phone.name].state in {"PHONE_OFFLINE", "OFFLINE"},
+        within_s=BACK_S,
+        what="the device is not online",
+    )
+    started = at_fleet.droidfleet("task", "run", ORDER, "--device", phone.name, "--no-watch", "-o", "json")
+    assert (started.code, f"{phone.name}: " in started.err) == (0, True), started
+    start_phone(at_fleet.parts, phone, env=fleet.env)
+    subprocess.run([fleet.adb, "connect", phone.serial], env=dict(fleet.env), capture_output=True, check=False)
+    run_id = json.loads(started.out)["runId"]
+    watched = at_fleet.droidfleet("execution", "watch", "--run", run_id)
+    assert (watched.code, orders(phone)) == (0, before + 1), watched
+
+
+def serve(place: Workplace, ports: Sequence[int]) -> Part:
+    """A controller whose ports stay the same over its restarts."""
+    api, http, broker = ports
+    data = place.folder / "data"
+    part = place.start(
+        "controller",
+        "droidfleet",
+        *("serve", "--data", str(data), "--listen", f"127.0.0.1:{api}", "--http", f"127.0.0.1:{http}"),
+        *("--broker-listen", f"127.0.0.1:{broker}"),
+    )
+    part.wait_until(lambda: _serves(data / "serve.json", part.process.pid), within_s=BACK_S, what="serving")
+    return part
+
+
+def _serves(file: Path, pid: int) -> bool:
+    return file.exists() and json.loads(file.read_text())["pid"] == pid
+
+
+def test_controller_killed_in_mid_task_takes_up_where_it_was(workplace: Workplace) -> None:
+    *ports, phone_port = free_ports(4)
+    place = Workplace(workplace.folder, {**workplace.env, "DROIDFLEET_API": f"127.0.0.1:{ports[0]}"}, workplace.parts)
+    phone = Phone("phone-01", phone_port, place.folder / "effects.jsonl", twin=False)
+    controller = serve(place, ports)
+    start_phone(place.parts, phone, env=place.env)
+    named = f"{phone.serial}={phone.name}"
+    place.start("agents", "droidfleet-agent", "supervise", "--nats", f"nats://127.0.0.1:{ports[2]}", "--name", named)
+    eventually(lambda: "phone-01" in place.devices(), within_s=BACK_S, what="the agent is heard")
+
+    (execution,) = place.run_task(ORDER, phone.name)
+    wait_for_state(place, execution, ["RUNNING"], within_s=END_S)
+    controller.process.kill()
+    controller.process.wait()
+    serve(place, ports)
+    watched = place.droidfleet("execution", "watch", execution.execution_id)
+    assert (watched.code, orders(phone)) == (0, 1), watched
