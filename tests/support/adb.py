@@ -261,6 +261,11 @@ os.environ["ANDROID_ADB_SERVER_PORT"] = str(_held_port.getsockname()[1])
 os.environ.update(QUIET)
 
 
+def pytest_unconfigure() -> None:
+    """Gives the session's port back."""
+    _held_port.close()
+
+
 @pytest.fixture(scope="session")
 def adb_server() -> Iterator[AdbServer]:
     """The session's own adb server, running. A test that kills it starts it again."""

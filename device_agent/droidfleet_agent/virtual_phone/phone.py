@@ -124,6 +124,11 @@ class VirtualPhone:
         state = self._state
         if state.locked or not state.screen_on or state.shade is not None:
             return PhoneFocus(SYSTEM_UI, "")
+        return self.front_activity()
+
+    def front_activity(self) -> PhoneFocus:
+        """The topmost activity, also while a system window (lock screen, shade) has the focus over it."""
+        state = self._state
         return PhoneFocus(state.front, state.app.app.activity_name(state.page.name))
 
     def device_info(self) -> dict[str, object]:

@@ -51,24 +51,20 @@ def _window(context: Context, _words: Sequence[str]) -> Output:
 
 
 def _activity(context: Context, words: Sequence[str]) -> Output:
-    component = _component(context.phone)
-    package = context.phone.focus().package
+    phone = context.phone
+    front = phone.front_activity()
+    component = f"{front.package}/{front.activity}"
     if words and words[0] == "top":
-        pid = process_id(package)
-        return printed(
-            f"TASK {package} id={_TASK}\n  ACTIVITY {component} {_hash(component)} pid={pid}\n    mResumed=true"
-            if component
-            else "TASK null"
-        )
-    if not component:
-        return printed("ACTIVITY MANAGER ACTIVITIES (dumpsys activity activities)")
-    record = f"ActivityRecord{{{_hash(component)} u0 {component} t{_TASK}}}"
+        pid = process_id(front.package)
+        return printed(f"TASK {front.package} id={_TASK}\n  ACTIVITY {component} {_hash(component)} pid={pid}")
+    # Under a shade an activity goes on; under the lock screen it is stopped.
+    resumed = phone.screen_on and not phone.locked
+    record = f"ActivityRecord{{{_hash(component)} u0 {component} t{_TASK}}}" if resumed else "null"
     return printed(
         "ACTIVITY MANAGER ACTIVITIES (dumpsys activity activities)\n"
         "Display #0 (activities from top to bottom):\n"
         f"  topResumedActivity={record}\n"
-        f"    mResumedActivity: {record}\n"
-        f"  mFocusedApp={record}"
+        f"    mResumedActivity: {record}"
     )
 
 
