@@ -69,7 +69,7 @@ def print_result(result: TaskResult, output: Output) -> None:
         print(yaml.safe_dump(document, allow_unicode=True, sort_keys=False), end="")
     else:
         for field, value in result.outputs.items():
-            print(f"output {field} = {json.dumps(value, ensure_ascii=True)}")
+            print(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}")
         took = f"{result.duration_ms / 1000:.2f} s"
         print(f"OK: all {len(result.steps)} steps in {took}" if result.successful else _failure(result, took))
 
