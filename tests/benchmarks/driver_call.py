@@ -26,8 +26,8 @@ from droidfleet_agent.driver.phone import open_phone
 from droidfleet_shared.clock import SystemClock
 from support import adb as adb_support
 
-ROUNDS = 200
-WARMUP = 10
+ROUNDS = 120
+WARMUP = 12
 READY_S = 30.0
 POINT = (5, 5)
 """In the status bar, where a tap does nothing."""

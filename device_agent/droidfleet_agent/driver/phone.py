@@ -265,8 +265,7 @@ class AdbPhone(Phone):
                 except UnavailableError as failure:
                     error = failure
                 tried[error.code] += 1
-                if tried[error.code] == 1:
-                    log.info("phone_read_failed", serial=self.serial, code=error.code, reason=error.message)
+                log.debug("phone_read_failed", serial=self.serial, code=error.code, reason=error.message)
                 if deadline.remaining() <= pause:
                     break
                 await self._clock.sleep(pause)

@@ -348,20 +348,24 @@ async def test_tracking_follows_plug_and_unplug_over_a_restart_of_the_adb_server
             word = devices.get(virtual.address, "absent")
             seen.append(word)
 
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(follow())
-        await until(lambda: seen[-1:] == ["device"])
-        adb_server.disconnect(virtual.address)
-        await until(lambda: seen[-1:] == ["absent"])
-        adb_server.connect(virtual.address)
-        await until(lambda: seen[-1:] == ["device"])
-        adb_server.kill()
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(follow())
+            await until(lambda: seen[-1:] == ["device"])
+            adb_server.disconnect(virtual.address)
+            await until(lambda: seen[-1:] == ["absent"])
+            adb_server.connect(virtual.address)
+            await until(lambda: seen[-1:] == ["device"])
+            adb_server.kill()
+            adb_server.start()
+            seen.clear()
+            await until(lambda: seen == ["absent"])
+            adb_server.connect(virtual.address)
+            await until(lambda: seen[-1:] == ["device"])
+            task.cancel()
+    finally:
+        adb_server.stop()  # The tracking may have been the first to start one anew.
         adb_server.start()
-        seen.clear()
-        await until(lambda: seen == ["absent"])
-        adb_server.connect(virtual.address)
-        await until(lambda: seen[-1:] == ["device"])
-        task.cancel()
 
 
 async def test_tracking_starts_an_adb_server_where_none_runs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
