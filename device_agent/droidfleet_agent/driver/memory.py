@@ -102,7 +102,7 @@ class Page:
 
 
 class MemoryPhone(Phone):
-    """A scripted phone. One event loop, one caller at a time, no threads; about 10 KB beside its pages.
+    """A scripted phone. One event loop, one caller at a time, no threads; about 15 KB each, its pages shared.
 
     ``latency`` gives seconds for each call by name (others take none). ``typist`` is what becomes of a typed text (lost
     characters, say). ``opens_keyboard``: whether a field that takes the focus brings up the keyboard's window.

@@ -18,8 +18,7 @@ from typing import TypeVar
 
 import structlog
 
-from droidfleet_agent.driver.adb import AdbServer, phone_state
-from droidfleet_agent.driver.adb_errors import AdbError
+from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.http import NotSentError
 from droidfleet_agent.driver.link import PhoneLink
 from droidfleet_agent.driver.port import (
@@ -41,7 +40,6 @@ from droidfleet_agent.driver.window_text import (
     parse_input_methods,
     parse_keyboard_shown,
 )
-from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Clock, Deadline, SystemClock
 from droidfleet_shared.errors import UnavailableError
 
@@ -187,13 +185,6 @@ class AdbPhone(Phone):
         if len(lines) != len(names) or not lines[2].strip().isdecimal():
             raise UnusableAnswerError("`getprop` does not tell model and Android release")
         return lines[0].strip(), lines[1].strip(), int(lines[2])
-
-    async def state(self, *, deadline: Deadline) -> PhoneState:
-        """How adb sees the phone now, also while a call runs. An adb server that does not answer makes it offline."""
-        try:
-            return phone_state(await self._adb.state(self.serial, deadline=deadline))
-        except AdbError:
-            return PhoneState.OFFLINE
 
     # -- actions -------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from droidfleet_agent.driver.phone import AdbPhone, open_phone
 from droidfleet_agent.driver.port import ActionRefusedError, OutcomeUnknownError, PhoneUnavailableError
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind
 from droidfleet_agent.virtual_phone.server import PhoneOptions
-from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Deadline, SystemClock
 from support import adb as adb_support
 from support.adb import ConnectedPhones, RunningPhone
@@ -230,17 +229,6 @@ async def test_read_waits_for_a_phone_that_is_offline_for_a_while(virtual: Runni
     assert await phone.tap(*POINT, deadline=within())
 
 
-async def test_offline_phone_is_seen_as_offline(
-    virtual: RunningPhone, phone: AdbPhone, adb_server: adb_support.AdbServer
-) -> None:
-    assert await phone.state(deadline=within()) is PhoneState.ONLINE
-    virtual.do(lambda handle: handle.go_offline(2))
-    await asyncio.to_thread(adb_server.wait_state, virtual.address, "offline")
-    assert await phone.state(deadline=within()) is PhoneState.OFFLINE
-    await phone.dump(deadline=within())
-    assert await phone.state(deadline=within()) is PhoneState.ONLINE
-
-
 async def test_read_goes_on_after_the_adb_server_was_killed(
     virtual: RunningPhone, phone: AdbPhone, adb_server: adb_support.AdbServer
 ) -> None:
@@ -328,7 +316,6 @@ async def test_unauthorized_phone_is_named_with_what_to_do(
     with pytest.raises(PhoneUnavailableError) as caught:
         await phone.dump(deadline=within(SHORT_S))
     assert caught.value.code == "DEVICE_UNAUTHORIZED"
-    assert await phone.state(deadline=within()) is PhoneState.UNAUTHORIZED
     locked.do(lambda handle: handle.authorize())
     assert await phone.dump(deadline=within())
     await phone.close()

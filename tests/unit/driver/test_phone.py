@@ -18,7 +18,6 @@ from droidfleet_agent.driver.port import (
     OutcomeUnknownError,
     PhoneUnavailableError,
 )
-from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Deadline, SystemClock
 from support.scripted_phone import (
     Exchange,
@@ -327,20 +326,6 @@ async def test_caller_whose_turn_never_comes_is_told_that_nothing_was_sent(bench
         running.cancel()
     assert caught.value.code == "PHONE_BUSY"
     assert bench.http.calls == ["click"]
-
-
-@pytest.mark.parametrize(
-    ("word", "state"),
-    [
-        ("device", PhoneState.ONLINE),
-        ("offline", PhoneState.OFFLINE),
-        ("absent", PhoneState.OFFLINE),
-        ("unauthorized", PhoneState.UNAUTHORIZED),
-    ],
-)
-async def test_state_says_how_adb_sees_the_phone(bench: Bench, word: str, state: PhoneState) -> None:
-    bench.adb.state = word
-    assert await bench.phone.state(deadline=soon()) is state
 
 
 @pytest.mark.parametrize(
