@@ -38,7 +38,7 @@ _CODES = {
     "model_type": ValidationCode.WRONG_TYPE,
     "model_attributes_type": ValidationCode.WRONG_TYPE,
 }
-"""Pydantic's error types that the models can give; a test walks through all of them."""
+"""Pydantic's error types that the models can give; a test meets each of them."""
 
 _PATTERNS = {
     NAME_PATTERN: "a text without control characters and without white space around it",

@@ -6,10 +6,12 @@ import typing
 import pytest
 from pydantic import ValidationError
 
-from droidfleet_shared.protocol import codes, rules
+from droidfleet_shared.protocol import codes, phrasing, rules
+from droidfleet_shared.protocol.schema import schema_of
 from droidfleet_shared.protocol.selector import PATTERN_FIELDS, RELATIONS, TEXT_FIELDS, Selector
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, Step
 from droidfleet_shared.protocol.suggestions import PROPOSED_ACTIONS
+from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import validate_task
 from unit.protocol.documents import click, task
 
@@ -69,6 +71,34 @@ def test_task_cannot_be_changed() -> None:
     checked = validate_task(json.dumps(task(click()))).require()
     with pytest.raises(ValidationError, match="frozen"):
         checked.task_id = "other"  # type: ignore[misc]  # that is what must fail
+
+
+BACK = {"id": "back", "action": "BACK"}
+EVERY_KIND_OF_ERROR = [
+    5,
+    task(5, {}, {"id": "a", "action": "?"}, BACK | {"id": "", "timeoutMs": 1, "zzz": 1}),
+    task(click(selector=5, times=99, optional="x"), revision="x", taskId="x" * 999, steps=5),
+    task(BACK | {"id": 5, "timeoutMs": 99_999, "packageName": "a b"}, click(selector=5, optional="x"), revision="x"),
+    {"taskId": "x" * 999, "steps": []},
+]
+
+
+def test_every_kind_of_error_of_the_models_has_its_code() -> None:
+    kinds: set[str] = set()
+    for document in EVERY_KIND_OF_ERROR:
+        with pytest.raises(ValidationError) as refused:
+            Task.model_validate(document, by_alias=True, by_name=False)
+        kinds |= {error["type"] for error in refused.value.errors()}
+    assert kinds - {"too_short"} == set(phrasing._CODES)
+
+
+def test_every_field_can_be_explained_with_an_example() -> None:
+    root = schema_of(Task)
+    for definition in (root, *root["$defs"].values()):
+        for name, field in definition["properties"].items():
+            resolved = root["$defs"]["Selector"] | field if "$ref" in field else field
+            assert phrasing.expectation(resolved), name
+            assert name not in definition.get("required", []) or name == "action" or resolved["examples"], name
 
 
 @pytest.mark.parametrize(("limit", "bound"), [(None, 13_000), (5_000, 5_000), (60_000, 13_000)])
