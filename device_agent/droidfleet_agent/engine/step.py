@@ -48,6 +48,8 @@ class StepRun:
         self.path = path
         self._phone = phone
         self.deadline = deadline
+        self.limit_ms = round(deadline.remaining() * 1000)
+        """The step's `timeoutMs`, or what the task's own bound left of it."""
         self.outputs = outputs
         self.looks = 0
         self.dispatched = 0
@@ -129,7 +131,7 @@ class StepRun:
         if self._too_late_to_act:
             raise StepFailed(
                 StepCode.ACTION_FAILED,
-                f"Too little of the step's {self.step.timeout_ms} ms was left for the {what}, so it was not sent. "
+                f"Too little of the step's {self.limit_ms} ms was left for the {what}, so it was not sent. "
                 "Raise `timeoutMs`.",
             )
         self._announced += 1
@@ -157,10 +159,10 @@ class StepRun:
     async def _again(self, code: StepCode, message: str) -> bool:
         await self.pause(RETRY_PAUSE_S)
         if self._too_late_to_act:
-            raise StepFailed(code, f"{message} This went on until the deadline of {self.step.timeout_ms} ms.")
+            raise StepFailed(code, f"{message} This went on until the deadline of {self.limit_ms} ms.")
         return False
 
     @property
     def _too_late_to_act(self) -> bool:
-        reserve = min(ACTION_RESERVE_S, ACTION_RESERVE_SHARE * self.step.timeout_ms / 1000)
+        reserve = min(ACTION_RESERVE_S, ACTION_RESERVE_SHARE * self.limit_ms / 1000)
         return self.deadline.remaining() < reserve

@@ -91,7 +91,7 @@ def full_activity(name: str, package: str) -> str:
 
 
 def _given_up(run: StepRun, missing: Missing | None, silence: str) -> StepFailed:
-    after = f"After {run.step.timeout_ms} ms"
+    after = f"After {run.limit_ms} ms"
     if missing is None:
         return StepFailed(
             StepCode.DEVICE_UNAVAILABLE,

@@ -28,6 +28,10 @@ from droidfleet_shared.protocol.regexes import BadPatternError, Pattern, compile
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.text import dump_form, normalise
 
+MAX_XPATH_NODES = 1_500
+"""libxml2 has no time limit: the costliest expression that the validator accepts takes a second on so many nodes, and
+four times as long on twice as many. Large real screens have some hundreds."""
+
 SAME_LINE_SHARE = 0.5
 """Part of the smaller node's extent that two nodes must share to stand on one line or in one column. Half: baselines of
 a label and its field differ by some pixels, and the rows of a dense list must not count as one line."""
@@ -300,6 +304,12 @@ class Matcher:
         return sorted(nodes, key=place)
 
     def _window_tree(self) -> WindowTree:
+        if len(self._nodes) > MAX_XPATH_NODES:
+            raise _UnclearError(
+                NotFound(
+                    f"the window has {len(self._nodes)} nodes, and xpath is not tried on more than {MAX_XPATH_NODES}"
+                )
+            )
         if self._tree is None:
             self._tree = WindowTree(self.screen)
         return self._tree

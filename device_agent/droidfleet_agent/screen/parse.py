@@ -14,7 +14,7 @@ from xml.parsers import expat
 from droidfleet_agent.screen.node import Bounds, Node
 from droidfleet_shared.errors import DroidfleetError
 
-MAX_NODES = 50_000
+MAX_NODES = 20_000
 """Far above any real screen (a few thousand at most); a dump beyond it is a defect of the app or of the phone."""
 
 MAX_DEPTH = 200

@@ -169,7 +169,7 @@ async def test_what_does_not_take_the_focus_is_not_typed_into(clock: VirtualCloc
     phone = shop(clock)
     result = await run_step(phone, clock, {"action": "INPUT", "selector": {"text": "Shop"}, "value": "x"})
     assert result.code is StepCode.ACTION_FAILED
-    assert "did not take the input focus" in result.message
+    assert "does not have the input focus" in result.message
     assert [done.call for done in phone.done] == ["tap"]
 
 

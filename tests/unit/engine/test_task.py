@@ -88,6 +88,7 @@ async def test_the_bound_of_the_task_ends_a_step_before_its_own_deadline(clock: 
     task = await run_steps(shop(clock), clock, NEVER, TEA, max_duration_ms=1500)
     assert (task.code, task.failed_step_id) == (StepCode.TASK_TIMEOUT, "s1")
     assert task.steps[0].code is StepCode.TARGET_NOT_FOUND
+    assert task.steps[0].message.startswith("After 1500 ms: ")
     assert clock.monotonic() == pytest.approx(1.5)
 
 

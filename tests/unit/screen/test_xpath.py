@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.matching import Ambiguous, Matched, Matcher, NotFound
+from droidfleet_agent.screen.matching import MAX_XPATH_NODES, Ambiguous, Matched, Matcher, NotFound
 from droidfleet_agent.screen.xpath import element_name
 from droidfleet_shared.protocol.selector import Selector
 from support.screens import node, screen
@@ -50,3 +50,10 @@ def test_xpath_obeys_the_rules_of_candidates() -> None:
 def test_an_expression_without_nodes_finds_nothing(expression: str) -> None:
     outcome = Matcher(screen(node("Pay", (0, 0, 9, 9)))).match(Selector(xpath=expression), touch=True)
     assert isinstance(outcome, NotFound)
+
+
+def test_a_window_beyond_any_bound_is_not_searched_by_xpath() -> None:
+    huge = screen(*(node("", (0, 0, 9, 9)) for _ in range(MAX_XPATH_NODES)))
+    outcome = Matcher(huge).match(Selector(xpath="//*[@text='Pay']"), touch=True)
+    assert isinstance(outcome, NotFound)
+    assert "nodes" in outcome.reason

@@ -53,7 +53,7 @@ def _focused(step: InputStep, target: Node) -> Callable[[Matcher], Node | Missin
         focused = focused_field(here) if here is not None else None
         return focused or Missing(
             StepCode.ACTION_FAILED,
-            lambda: f"{selector_text(step.selector)} was tapped and did not take the input focus. Is it a text field?",
+            lambda: f"{selector_text(step.selector)} does not have the input focus. Is it a text field?",
         )
 
     return decide
