@@ -5,15 +5,22 @@ One device tracker serves all agents of a process; it is the only thing that wat
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from droidfleet_agent.driver.adb import ABSENT, AdbServer, phone_state
+from droidfleet_agent.driver.adb import ABSENT, ONLINE, AdbServer, phone_state
+from droidfleet_agent.driver.adb_errors import AdbError
 from droidfleet_shared.bus.messages import PhoneState
+from droidfleet_shared.clock import Clock
 
 log = structlog.get_logger(__name__)
+
+CONNECT_EVERY_S = 3.0
+CONNECT_TIMEOUT_S = 5.0
+"""adb answers at once where nobody listens; a silent address takes it longer than this."""
 
 
 class Presence(ABC):
@@ -39,10 +46,15 @@ class AlwaysThere(Presence):
 
 
 class AdbPresence(Presence):
-    """Follows an adb server's device list. Run `run` as long as it is needed."""
+    """Follows an adb server's device list. Run `run` as long as it is needed.
 
-    def __init__(self, adb: AdbServer) -> None:
+    ``connect``: phones at ``host:port`` that the adb server is asked to look for while it does not list them.
+    """
+
+    def __init__(self, adb: AdbServer, *, clock: Clock, connect: Sequence[str] = ()) -> None:
         self._adb = adb
+        self._clock = clock
+        self._addresses = [serial for serial in connect if ":" in serial]
         self._devices: Mapping[str, str] = {}
         self._callbacks: list[Callable[[], None]] = []
 
@@ -60,6 +72,27 @@ class AdbPresence(Presence):
 
     async def run(self) -> None:
         """Follows plug and unplug until cancelled; an adb server that goes away is started and followed again."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(), name="phones follow")
+            if self._addresses:
+                group.create_task(self._connect(), name="phones connect")
+
+    async def _connect(self) -> None:
+        while True:
+            for address in self._addresses:
+                if self._devices.get(address) != ONLINE:
+                    await self._connect_one(address)
+            await self._clock.sleep(CONNECT_EVERY_S)
+
+    async def _connect_one(self, address: str) -> None:
+        try:
+            answer = await self._adb.connect(address, deadline=self._clock.deadline(CONNECT_TIMEOUT_S))
+        except AdbError as error:
+            log.debug("phone_unconnected", serial=address, code=error.code, reason=error.message)
+        else:
+            log.debug("phone_connect", serial=address, answer=answer)
+
+    async def _follow(self) -> None:
         async for devices in self._adb.track():
             if devices != self._devices:
                 log.info("phones_changed", devices=dict(devices))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from droidfleet_agent.link.heartbeat import name_taken
-from droidfleet_shared.bus.subjects import encode_token
 from droidfleet_shared.errors import PreconditionError
 
 STATE_ENV = "DROIDFLEET_STATE"
@@ -78,7 +78,9 @@ class StateFolder:
             StateError: the lock file cannot be written.
         """
         with self._explained():
-            descriptor = os.open(self.path / "names" / encode_token(name), os.O_RDWR | os.O_CREAT, FILE_MODE)
+            # A digest, since a name may be longer than a file's name.
+            file = self.path / "names" / hashlib.sha256(name.encode()).hexdigest()[:32]
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, FILE_MODE)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
