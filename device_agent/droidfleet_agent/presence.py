@@ -18,6 +18,9 @@ from droidfleet_shared.clock import Clock
 
 log = structlog.get_logger(__name__)
 
+START_ADB_S = 20.0
+"""A cold start of an adb server takes some seconds on a small host."""
+
 CONNECT_EVERY_S = 3.0
 CONNECT_TIMEOUT_S = 5.0
 """adb answers at once where nobody listens; a silent address takes it longer than this."""
@@ -86,6 +89,7 @@ class AdbPresence(Presence):
 
     async def _connect_one(self, address: str) -> None:
         try:
+            await self._adb.start(deadline=self._clock.deadline(START_ADB_S))
             answer = await self._adb.connect(address, deadline=self._clock.deadline(CONNECT_TIMEOUT_S))
         except AdbError as error:
             log.debug("phone_unconnected", serial=address, code=error.code, reason=error.message)

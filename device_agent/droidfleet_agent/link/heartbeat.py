@@ -136,6 +136,7 @@ class Heartbeats:
         """Asks for the name until there is an answer; whether it was granted."""
         failures = 0
         while True:
+            await self._until_connected()
             try:
                 answer = await self._bus.request(self._subject, self._beat(hello=True), timeout_s=HELLO_TIMEOUT_S)
                 reply = HeartbeatReply.decode(answer.data)
@@ -143,7 +144,8 @@ class Heartbeats:
                 if failures == 0 or not isinstance(error, NoRespondersError):
                     log.info("name_unanswered", agent=self._identity.name, code=error.code, message=error.message)
                 failures += 1
-                await self._pause(failures)
+                bound_s = min(HELLO_BACKOFF_CAP_S, HELLO_BACKOFF_BASE_S * 2 ** min(failures, 10))
+                await self._clock.sleep(self._random.uniform(0, bound_s))
                 continue
             if reply.granted:
                 log.info("name_granted", agent=self._identity.name, instance=self._identity.instance)
@@ -153,12 +155,8 @@ class Heartbeats:
                 self._refused(name_taken(self._identity.name, reply.holder))
             return reply.granted
 
-    async def _pause(self, failures: int) -> None:
-        await self._clock.sleep(
-            self._random.uniform(0, min(HELLO_BACKOFF_CAP_S, HELLO_BACKOFF_BASE_S * 2 ** min(failures, 10)))
-        )
-        if not self._bus.connected:
-            # Nothing can be asked; the next connect ends the wait.
+    async def _until_connected(self) -> None:
+        while not self._bus.connected:
             self._wake.clear()
             await self._wake.wait()
 
