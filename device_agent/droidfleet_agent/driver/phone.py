@@ -57,8 +57,17 @@ MAX_DUMP_DEPTH = 50
 """Deeper levels are cut by the phone. The stock client's default; Android itself fails soon after."""
 JPEG_SCALE, JPEG_QUALITY = 1, 80
 
-FOCUSED_FIELD: Json = {"mask": 0x20000, "focused": True, "childOrSibling": [], "childOrSiblingSelector": []}
-"""The uiautomator2 selector of whatever has the input focus."""
+_EMPTY: dict[str, Json] = {"childOrSibling": [], "childOrSiblingSelector": []}
+FOCUSED_FIELDS: tuple[Json, ...] = (
+    {"mask": 0x20010, "focused": True, "className": "android.widget.EditText", **_EMPTY},
+    {"mask": 0x20000, "focused": True, **_EMPTY},
+)
+"""uiautomator2 selectors of what has the input focus. By class first: a web view has the focus together with the field
+in it, comes before it, and takes no text. Fields of all common toolkits call themselves EditText; the second is for
+others."""
+
+NO_SUCH_OBJECT = "NO_SUCH_OBJECT"
+"""Code of an `ActionRefusedError`: nothing on the screen matched, so certainly nothing was touched."""
 
 _PNG_START, _PNG_END = b"\x89PNG\r\n", b"IEND\xaeB`\x82"
 
@@ -192,7 +201,13 @@ class AdbPhone(Phone):
         return await self._act("click", [x, y], deadline)
 
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:
-        return await self._act("setText", [FOCUSED_FIELD, text], deadline)
+        field, any_field = FOCUSED_FIELDS
+        try:
+            return await self._act("setText", [field, text], deadline)
+        except ActionRefusedError as refused:
+            if refused.code != NO_SUCH_OBJECT:
+                raise
+            return await self._act("setText", [any_field, text], deadline)
 
     async def press(self, key: Key, *, deadline: Deadline) -> bool:
         return await self._act("pressKeyCode", [KEY_CODES[key]], deadline)
@@ -227,7 +242,8 @@ class AdbPhone(Phone):
             except UnavailableError as error:
                 self._link.failed(error, waited_s=self._clock.monotonic() - started)
                 if isinstance(error, RpcError) and error.not_done:
-                    raise ActionRefusedError("ACTION_REFUSED", f"{self.serial}: {method}: {error.message}") from error
+                    code = NO_SUCH_OBJECT if error.no_object else "ACTION_REFUSED"
+                    raise ActionRefusedError(code, f"{self.serial}: {method}: {error.message}") from error
                 raise self._unknown(method, error.message) from error
             self._link.answered()
             if not isinstance(result, bool):

@@ -18,7 +18,8 @@ METHOD_NOT_FOUND = -32601
 NOT_CONNECTED = "UiAutomation not connected"
 """Android's text when the server's UiAutomation is gone: thrown before anything is injected."""
 
-_NOT_DONE = ("UiObjectNotFoundException", "StaleObjectException", NOT_CONNECTED)
+_NO_OBJECT = "UiObjectNotFoundException"
+_NOT_DONE = (_NO_OBJECT, "StaleObjectException", NOT_CONNECTED)
 """Thrown while the target is looked up, before it is touched."""
 
 _BROKEN = (NOT_CONNECTED, "DeadObjectException", "DeadSystemRuntimeException")
@@ -30,12 +31,14 @@ Json = None | bool | int | float | str | Sequence["Json"] | dict[str, "Json"]
 class RpcError(UnavailableError):
     """The server answered with an error, or with something that is no answer.
 
-    ``not_done``: the method certainly had no effect. ``broken``: the server needs a restart.
+    ``not_done``: the method certainly had no effect. ``no_object``: because nothing matched its selector. ``broken``:
+    the server needs a restart.
     """
 
-    def __init__(self, message: str, *, not_done: bool = False, broken: bool = False) -> None:
+    def __init__(self, message: str, *, not_done: bool = False, no_object: bool = False, broken: bool = False) -> None:
         super().__init__("AUTOMATION_ERROR", message)
         self.not_done = not_done
+        self.no_object = no_object
         self.broken = broken
 
 
@@ -72,5 +75,6 @@ def _failure(error: object) -> RpcError:
     return RpcError(
         f"{fields.get('code', '')} {message}".strip(),
         not_done=fields.get("code") == METHOD_NOT_FOUND or any(word in text for word in _NOT_DONE),
+        no_object=_NO_OBJECT in message,
         broken=any(word in text for word in _BROKEN),
     )

@@ -126,10 +126,22 @@ async def test_action_that_hangs_is_unknown_at_the_deadline(bench: Bench, method
     ids=["not found", "stale", "not connected", "no such method"],
 )
 async def test_action_that_certainly_did_not_happen_is_refused(bench: Bench, method: str, reaction: Reaction) -> None:
-    bench.http.script.append(reaction)
+    bench.http.script.extend([reaction] * 2)
     with pytest.raises(ActionRefusedError):
         await ACTIONS[method](bench.phone, soon())
-    assert bench.http.calls == [method]
+    assert set(bench.http.calls) == {method}
+
+
+async def test_text_goes_into_a_field_of_another_class_when_no_edit_text_has_the_focus(bench: Bench) -> None:
+    selectors: list[dict[str, object]] = []
+
+    async def keep(exchange: Exchange) -> None:
+        selectors.append(json.loads(exchange.body)["params"][0])
+        await (exchange.result(True) if len(selectors) == 2 else exchange.error("UiObjectNotFoundException"))
+
+    bench.http.script.extend([keep, keep])
+    assert await bench.phone.set_focused_text("x", deadline=soon())
+    assert ["className" in selector for selector in selectors] == [True, False]
 
 
 async def test_cancelled_action_leaves_the_phone_usable(bench: Bench) -> None:
