@@ -12,6 +12,7 @@ import resource
 import signal
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from random import Random, SystemRandom
@@ -171,24 +172,20 @@ class Controller:
         database = self._database = Database(url, observe=self._metrics.transaction_seconds.observe)
         self._stack.push_async_callback(database.close)
         await asyncio.to_thread(migrate, database.engine)
-        now = self._clock.now()
-        await database.run(
-            lambda connection: lock.claim_database(connection, instance=self._instance, data_id=data_id, now=now)
-        )
+        claim = partial(lock.claim_database, instance=self._instance, data_id=data_id, now=self._clock.now())
+        await database.run(claim)
         self._stack.push_async_callback(self._release)
 
     async def _release(self) -> None:
         with suppress(UnavailableError):
-            await self._database.run(lambda connection: lock.release_claim(connection, instance=self._instance))
+            await self._database.run(partial(lock.release_claim, instance=self._instance))
 
     async def _keep_claim(self) -> None:
         while True:
             await self._clock.sleep(lock.RENEW_S)
-            now = self._clock.now()
+            renew = partial(lock.renew_claim, instance=self._instance, now=self._clock.now())
             try:
-                await self._database.run(
-                    lambda connection, now=now: lock.renew_claim(connection, instance=self._instance, now=now)
-                )
+                await self._database.run(renew)
             except UnavailableError as error:
                 log.warning("claim_not_renewed", code=error.code)
 
@@ -381,7 +378,7 @@ class Controller:
 
 
 def _allow_many_files() -> None:
-    """Each agent is a connection of the broker, which inherits our limit of open files; many systems start with 1,024."""
+    """Each agent is a connection of the broker, which inherits our limit of open files: often 1,024 at first."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(ValueError, OSError):

@@ -1,6 +1,7 @@
 """What the controller counts for Prometheus. Labels have few values: never a device, a task or an execution.
 
-Names follow Prometheus' conventions (base units, ``_total`` for counters); `docs/operations.md` lists them, kept in step by a test.
+Names follow Prometheus' conventions (base units, ``_total`` for counters); `docs/operations.md` lists them, and a test
+keeps the two in step.
 """
 
 from __future__ import annotations

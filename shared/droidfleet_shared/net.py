@@ -52,7 +52,9 @@ def parse_endpoint(text: str, *, setting: str) -> Endpoint:
 
 
 def require_safe(endpoint: Endpoint, *, setting: str, secured: bool, remedy: str) -> None:
-    """Refuses an address that others can reach unless it is ``secured`` (TLS and credentials). ``remedy`` says what to set.
+    """Refuses an address that others can reach unless it is ``secured`` (TLS and credentials).
+
+    ``remedy`` says what to set.
 
     Raises:
         DeniedError: ``UNSAFE_ADDRESS``.

@@ -1,4 +1,4 @@
-"""A real controller in this process, its API's client, and scripted agents that speak the bus's messages and nothing more."""
+"""A real controller in this process, a client of its API, and scripted agents that only speak the bus's messages."""
 
 from __future__ import annotations
 
@@ -93,10 +93,15 @@ class Api:
 
     async def until_state(self, execution_id: str, wanted: str, *, within_s: float = 10.0) -> execution_pb2.Execution:
         """Waits until an execution is in a state, and returns it."""
-        async with asyncio.timeout(within_s):
-            while await self.state(execution_id) != wanted:
-                await asyncio.sleep(0.01)
-        return await self.execution(execution_id)
+        found = await self.execution(execution_id)
+        request = execution_pb2.WatchExecutionsRequest(execution_ids=[execution_id])
+        async for item in self.executions.WatchExecutions(request, timeout=within_s):
+            found = item.execution
+            if found.state == execution_pb2.ExecutionState.Value(f"EXECUTION_STATE_{wanted}"):
+                return found
+        raise AssertionError(
+            f"{execution_id} ended as {execution_pb2.ExecutionState.Name(found.state)}: {found.reason}"
+        )
 
     async def device(self, name: str) -> fleet_pb2.Device:
         """One device."""

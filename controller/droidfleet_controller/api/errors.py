@@ -10,7 +10,7 @@ import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import structlog
@@ -41,18 +41,23 @@ MAX_ISSUES_BYTES = 2_500
 _OPEN = ("/grpc.health.v1.Health/",)
 """What may be asked without a token."""
 
-Handler = grpc.RpcMethodHandler
-Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Handler]]
+if TYPE_CHECKING:
+    # Generic in the stubs only.
+    Handler = grpc.RpcMethodHandler[Any, Any] | None
+    Continuation = Callable[[grpc.HandlerCallDetails], Awaitable[Handler]]
 
 
-class Door(aio.ServerInterceptor):  # type: ignore[misc]  # the stubs leave the base untyped
+class Door(aio.ServerInterceptor):
     """Every call passes here. ``token``: what callers must send as ``authorization: Bearer ...``; None: nothing."""
 
     def __init__(self, *, metrics: Metrics, token: str | None) -> None:
         self._metrics = metrics
         self._token = token
 
-    async def intercept_service(self, continuation: Continuation, details: grpc.HandlerCallDetails) -> Handler:
+    async def intercept_service(
+        self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
+    ) -> Handler:
+        details = handler_call_details
         handler = await continuation(details)
         if handler is None:
             return handler
@@ -162,7 +167,7 @@ def issues_json(issues: Sequence[object]) -> bytes:
 
 
 async def _fail_unexpectedly(context: aio.ServicerContext[Any, Any], method: str, error: Exception) -> None:
-    log.exception("call_failed", method=method, exc_info=error)
+    log.error("call_failed", method=method, exc_info=error)
     metadata = (
         ("droidfleet-code", "INTERNAL"),
         ("droidfleet-hint", "This is a defect of droidfleet; the controller's log has the details."),

@@ -63,13 +63,13 @@ class ApiServer:
         self.endpoint = endpoint
         self._credentials = credentials
         self._server = aio.server(interceptors=[door], options=_OPTIONS)
-        self._health = health.aio.HealthServicer()
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported by assignment
         fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, self._server)
         task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, self._server)
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
         names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        reflection.enable_server_reflection(names, self._server)  # type: ignore[no-untyped-call]  # untyped
 
     async def start(self) -> None:
         """Binds and serves.

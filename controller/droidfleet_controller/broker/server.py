@@ -36,7 +36,8 @@ STABLE_S = 30.0
 KEPT_LINES = 20
 """Last lines of the server's log in an error."""
 
-_PROC = Path("/proc")
+_PROC = Path("/proc/self").exists()
+"""Linux: what other systems ask of `ps`, which small containers lack, stands in files."""
 
 _LISTENING = re.compile(r"Listening for client connections on (\S+):(\d+)$")
 _READY = "Server is ready"
@@ -161,7 +162,7 @@ class EmbeddedBroker:
             return ConflictError(
                 "BROKER_PORT_TAKEN",
                 f"another program listens on {self.endpoint}.",
-                hint="End it, choose another address with --broker-listen, or point --nats at it if it is a nats-server.",
+                hint="End it, choose another address with --broker-listen, or point --nats at it if it is one for you.",
             )
         if "storage directory" in words or "permission denied" in words or "read-only" in words:
             return PreconditionError(
@@ -245,11 +246,8 @@ class EmbeddedBroker:
 
 async def _command_of(pid: int) -> str:
     """The command line of a process; empty when it is gone or cannot be looked at."""
-    if _PROC.is_dir():
-        try:
-            return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            return ""
+    if _PROC:
+        return _command_on_linux(pid)
     try:
         process = await asyncio.create_subprocess_exec(
             "ps", "-o", "command=", "-p", str(pid), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -258,3 +256,10 @@ async def _command_of(pid: int) -> str:
         return ""
     output, _ = await process.communicate()
     return output.decode(errors="replace")
+
+
+def _command_on_linux(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

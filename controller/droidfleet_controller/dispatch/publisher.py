@@ -1,7 +1,8 @@
 """Brings desired-state documents to the broker: the newest of each agent, one at a time for each agent.
 
-A document that could not be published stays unpublished in the database and is tried again; an older one that a newer one
-overtook is never sent. The broker's copy is only a copy: when the broker has lost it, it is written again from the database.
+A document that could not be published stays unpublished in the database and is tried again; an older one that a newer
+one overtook is never sent. The broker's copy is only a copy: when the broker has lost it, it is written again from the
+database.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Running a task: one execution for each device, all or none, in one transaction, then out to the agents.
 
-This is the path that people wait on: one validation, one transaction, one publication for each device, no waiting in between.
+This is the path that people wait on: one validation, one transaction, one publication for each device, and no waiting
+in between.
 """
 
 from __future__ import annotations

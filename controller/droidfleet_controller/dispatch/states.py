@@ -38,7 +38,7 @@ IN_WINDOW = frozenset({_S.ASSIGNED, _S.ACCEPTED, _S.RUNNING, _S.PAUSED})
 LIVE = IN_WINDOW | {_S.QUEUED}
 
 MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = {
-    # An agent may know more than a database that was restored from a backup: what it reports of a queued execution happened.
+    # An agent may know more than a database restored from a backup: what it reports of a queued execution happened.
     _S.QUEUED: frozenset({_S.ASSIGNED, _S.ACCEPTED, _S.RUNNING}) | REPORTED,
     # Events come in any order, so every later state can be the next one.
     _S.ASSIGNED: frozenset({_S.ACCEPTED, _S.RUNNING}) | TERMINAL,

@@ -118,9 +118,11 @@ class Sweeper:
                     swept.changed.append(replace(execution, check_at=judgement.check_at))
                     stale.add(execution.device)
                 case Verdict.EXPIRE:
-                    _end(swept, execution, ExecutionState.EXPIRED, "ExecutionExpired", judgement.reason, now)
+                    expired = execution.moved(ExecutionState.EXPIRED, now=now, reason=judgement.reason)
+                    _end(swept, expired, "ExecutionExpired", now)
                 case Verdict.LOSE:
-                    _end(swept, execution, ExecutionState.LOST, "ExecutionLost", judgement.reason, now)
+                    lost = execution.moved(ExecutionState.LOST, now=now, reason=judgement.reason)
+                    _end(swept, lost, "ExecutionLost", now)
                     stale.add(execution.device)
         executions.save(connection, swept.changed)
         events.add(connection, swept.lines)
@@ -153,7 +155,7 @@ def _settle(connection: Connection, heard: _Heard) -> set[str]:
     An agent that was away reads its document again, so the times to start in it must be counted from now. One that has
     applied a newer document than this database ever wrote (it was restored, or is new) would ignore ours for ever.
     """
-    documents.settle_receipts(connection, heard.generations)
+    more = documents.settle_receipts(connection, heard.generations)
     ours = documents.generations(connection, {*heard.generations, *heard.back})
     for agent, generation in heard.generations.items():
         if generation > ours.get(agent, 0):
@@ -162,10 +164,9 @@ def _settle(connection: Connection, heard: _Heard) -> set[str]:
             heard.back.add(agent)
     with_work = executions.windows(connection, heard.back).keys() if heard.back else set()
     behind = {agent for agent, generation in heard.generations.items() if generation > ours.get(agent, 0)}
-    return set(with_work) | behind
+    return set(with_work) | behind | more
 
 
-def _end(swept: Swept, execution: Execution, state: ExecutionState, kind: str, reason: str, now: datetime) -> None:
-    ended = replace(execution.moved(state, now=now, reason=reason), check_at=None, current_step_id="")
-    swept.changed.append(ended)
+def _end(swept: Swept, ended: Execution, kind: str, now: datetime) -> None:
+    swept.changed.append(replace(ended, check_at=None, current_step_id=""))
     swept.lines.append(happening(kind, ended, now=now))

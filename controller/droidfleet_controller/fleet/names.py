@@ -1,8 +1,8 @@
 """Who gets an agent name. Pure.
 
-One name, one agent process. The holder is the process that was last granted the name. Another process gets it only when the
-old one is certainly or very probably gone: on the same host a lock in the host's state folder proves it, elsewhere three
-missed heartbeats have to do.
+One name, one agent process. The holder is the process that was last granted the name. Another process gets it only when
+the old one is certainly or very probably gone: on the same host a lock in the host's state folder proves it, elsewhere
+three missed heartbeats have to do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one door to the database: a function, one transaction, one worker thread.
 
-SQLAlchemy is used synchronously in a single thread, so that transactions never interleave and a call costs one hop between
-threads. Knows nothing of the tables.
+SQLAlchemy is used synchronously in a single thread, so that transactions never interleave and a call costs one hop
+between threads. Knows nothing of the tables.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from droidfleet_controller.store.schema import agent_documents, receipts
 from droidfleet_controller.store.sql import chunks
@@ -23,10 +23,7 @@ class Publication:
 
 def bump(connection: Connection, agents: Sequence[str]) -> dict[str, int]:
     """The next generation of each agent's document, written."""
-    known: dict[str, int] = {}
-    for some in chunks(agents):
-        query = select(agent_documents.c.agent, agent_documents.c.generation).where(agent_documents.c.agent.in_(some))
-        known.update({row.agent: row.generation for row in connection.execute(query)})
+    known = generations(connection, agents)
     grown = [{"key": agent, "next": known[agent] + 1} for agent in agents if agent in known]
     fresh = [
         {"agent": agent, "generation": 1, "published_generation": 0, "sequence": 0}
@@ -89,8 +86,7 @@ def generations(connection: Connection, agents: Iterable[str]) -> dict[str, int]
     """The generation of each agent's document."""
     found: dict[str, int] = {}
     for some in chunks(agents):
-        query = select(agent_documents.c.agent, agent_documents.c.generation).where(agent_documents.c.agent.in_(some))
-        found.update({row.agent: row.generation for row in connection.execute(query)})
+        found.update((row.agent, row.generation) for row in connection.execute(_GENERATIONS, {"agents": some}))
     return found
 
 
@@ -116,8 +112,7 @@ def owed(
     found: dict[str, list[ExecutionRef]] = {}
     marks: list[dict[str, int]] = []
     for some in chunks(generation_of):
-        query = select(receipts).where(receipts.c.agent.in_(some)).order_by(receipts.c.number)
-        for row in connection.execute(query):
+        for row in connection.execute(_OWED, {"agents": some}):
             carried = found.setdefault(row.agent, [])
             if len(carried) == limit:
                 continue
@@ -129,27 +124,28 @@ def owed(
     return {agent: tuple(carried) for agent, carried in found.items()}
 
 
-def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> int:
+def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[str]:
     """Drops the receipts that agents have seen: ``applied`` is the generation that each one has applied.
 
-    Returns how many were dropped.
+    Returns the agents that are owed more than their last document could carry.
     """
-    dropped = 0
     for agent, generation in applied.items():
-        dropped += connection.execute(
+        connection.execute(
             delete(receipts).where(
                 receipts.c.agent == agent, receipts.c.generation > 0, receipts.c.generation <= generation
             )
-        ).rowcount
-    return dropped
+        )
+    waiting: set[str] = set()
+    for some in chunks(applied):
+        query = select(receipts.c.agent).where(receipts.c.agent.in_(some), receipts.c.generation == 0)
+        waiting.update(connection.execute(query.distinct()).scalars())
+    return waiting
 
 
-def receipts_owed(connection: Connection) -> dict[str, int]:
-    """How many receipts each agent is still owed."""
-    query = select(receipts.c.agent, func.count()).group_by(receipts.c.agent)
-    return {agent: count for agent, count in connection.execute(query)}
-
-
+_GENERATIONS = select(agent_documents.c.agent, agent_documents.c.generation).where(
+    agent_documents.c.agent.in_(bindparam("agents", expanding=True))
+)
+_OWED = select(receipts).where(receipts.c.agent.in_(bindparam("agents", expanding=True))).order_by(receipts.c.number)
 _GROW = update(agent_documents).where(agent_documents.c.agent == bindparam("key")).values(generation=bindparam("next"))
 _PUBLISHED = (
     update(agent_documents)

@@ -42,13 +42,15 @@ class AuditLine:
     details: str = ""
 
 
+_ADD = insert(events)
+_ADD_AUDIT = insert(audit)
 _FIELDS = tuple(name for name in FleetEvent.__slots__ if name != "event_id")
 
 
 def add(connection: Connection, new: Sequence[FleetEvent]) -> None:
     """Appends events."""
     if new:
-        connection.execute(insert(events), [{name: getattr(event, name) for name in _FIELDS} for event in new])
+        connection.execute(_ADD, [{name: getattr(event, name) for name in _FIELDS} for event in new])
 
 
 def known(connection: Connection, keys: Sequence[EventKey]) -> set[EventKey]:
@@ -71,7 +73,7 @@ def after(
     if execution_id:
         query = query.where(events.c.execution_id == execution_id)
     query = query.order_by(events.c.event_id).limit(limit)
-    return [FleetEvent(**row._mapping) for row in connection.execute(query)]
+    return [FleetEvent(**row) for row in connection.execute(query).mappings()]
 
 
 def newest(connection: Connection) -> int:
@@ -81,8 +83,4 @@ def newest(connection: Connection) -> int:
 
 def add_audit(connection: Connection, line: AuditLine) -> None:
     """Appends an audit line."""
-    connection.execute(
-        insert(audit).values(
-            at=line.at, actor=line.actor, command=line.command, subject=line.subject, details=line.details
-        )
-    )
+    connection.execute(_ADD_AUDIT, {name: getattr(line, name) for name in AuditLine.__slots__})

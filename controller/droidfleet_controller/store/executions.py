@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -41,6 +41,27 @@ _UPDATE = (
 )  # fmt: skip
 
 
+# Built once: building a statement costs more than running it.
+_BY_ID = select(*_COLUMNS).where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+_WINDOWS = (
+    select(*_COLUMNS)
+    .where(
+        executions.c.device.in_(bindparam("devices", expanding=True)),
+        executions.c.state.in_(sorted(state.value for state in IN_WINDOW)),
+    )
+    .order_by(executions.c.number)
+)
+_WAITING = (
+    select(executions.c.device)
+    .where(
+        executions.c.device.in_(bindparam("devices", expanding=True)),
+        executions.c.state == ExecutionState.QUEUED.value,
+    )
+    .distinct()
+)
+_ADD = insert(executions)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """A result as it came, whole; ``label`` says why it does not count, where it does not."""
@@ -65,7 +86,7 @@ class Filter:
 
 def add(connection: Connection, new: Sequence[Execution]) -> None:
     """Inserts executions, in the order in which they will be listed and run."""
-    connection.execute(insert(executions), [_values(execution) for execution in new])
+    connection.execute(_ADD, [_values(execution) for execution in new])
 
 
 def save(connection: Connection, changed: Sequence[Execution]) -> None:
@@ -78,7 +99,7 @@ def find(connection: Connection, execution_ids: Iterable[str]) -> dict[str, Exec
     """Executions by id, without the steps of their results; unknown ids are left out."""
     found: dict[str, Execution] = {}
     for some in chunks(sorted(set(execution_ids))):
-        for row in connection.execute(select(*_COLUMNS).where(executions.c.execution_id.in_(some))):
+        for row in connection.execute(_BY_ID, {"ids": some}):
             found[row.execution_id] = _execution(row)
     return found
 
@@ -108,7 +129,11 @@ def page(connection: Connection, wanted: Filter, *, before: int | None, limit: i
 
 def windows(connection: Connection, devices: Iterable[str]) -> dict[str, list[Execution]]:
     """What each device's document may list, in order."""
-    return _live(connection, devices, IN_WINDOW)
+    found: dict[str, list[Execution]] = {}
+    for some in chunks(devices):
+        for row in connection.execute(_WINDOWS, {"devices": some}):
+            found.setdefault(row.device, []).append(_execution(row))
+    return found
 
 
 def queued(connection: Connection, device: str, *, limit: int) -> list[Execution]:
@@ -126,10 +151,7 @@ def waiting_devices(connection: Connection, devices: Iterable[str]) -> set[str]:
     """Those of ``devices`` for which something is queued."""
     found: set[str] = set()
     for some in chunks(devices):
-        query = select(executions.c.device).where(
-            executions.c.device.in_(some), executions.c.state == ExecutionState.QUEUED.value
-        )
-        found.update(connection.execute(query.distinct()).scalars())
+        found.update(connection.execute(_WAITING, {"devices": some}).scalars())
     return found
 
 
@@ -145,11 +167,11 @@ def backlog(connection: Connection, devices: Sequence[str]) -> dict[str, int]:
     waiting = [ExecutionState.QUEUED.value, ExecutionState.ASSIGNED.value]
     for some in chunks(devices):
         query = (
-            select(executions.c.device, func.count())
+            select(executions.c.device, func.count().label("waiting"))
             .where(executions.c.device.in_(some), executions.c.state.in_(waiting))
             .group_by(executions.c.device)
         )
-        counts.update({device: count for device, count in connection.execute(query)})
+        counts.update((row.device, row.waiting) for row in connection.execute(query))
     return counts
 
 
@@ -185,22 +207,6 @@ def result(connection: Connection, execution_id: str) -> TaskResult | None:
     query = select(results.c.body).where(results.c.execution_id == execution_id, results.c.label == "")
     body = connection.execute(query).scalar()
     return None if body is None else TaskResult.model_validate_json(body)
-
-
-def _live(
-    connection: Connection, devices: Iterable[str], states: Iterable[ExecutionState]
-) -> dict[str, list[Execution]]:
-    found: dict[str, list[Execution]] = {}
-    values = sorted(state.value for state in states)
-    for some in chunks(devices):
-        query = (
-            select(*_COLUMNS)
-            .where(executions.c.device.in_(some), executions.c.state.in_(values))
-            .order_by(executions.c.number)
-        )
-        for row in connection.execute(query):
-            found.setdefault(row.device, []).append(_execution(row))
-    return found
 
 
 def _values(execution: Execution) -> dict[str, object]:
@@ -245,29 +251,29 @@ def _head(result: TaskResult) -> str:
 
 
 def _execution(row: Row[Any]) -> Execution:
-    values: Mapping[str, Any] = row._mapping
+    head = row.result_head
     return Execution(
-        execution_id=values["execution_id"],
-        run_id=values["run_id"],
-        device=values["device"],
-        task_id=values["task_id"],
-        revision=values["revision"],
-        text=TaskText(sha256=values["sha256"], add_name=values["add_name"], add_revision=values["add_revision"]),
-        step_count=values["step_count"],
-        bound_s=values["bound_s"],
-        state=ExecutionState(values["state"]),
-        attempt=values["attempt"],
-        cancel_requested=values["cancel_requested"],
-        reason=values["reason"],
-        steps_done=values["steps_done"],
-        current_step_id=values["current_step_id"],
-        progress_sequence=values["progress_sequence"],
-        created_at=values["created_at"],
-        updated_at=values["updated_at"],
-        expires_at=values["expires_at"],
-        accepted_at=values["accepted_at"],
-        started_at=values["started_at"],
-        check_at=values["check_at"],
-        version=values["version"],
-        result=None if values["result_head"] is None else TaskResult.model_validate_json(values["result_head"]),
+        execution_id=row.execution_id,
+        run_id=row.run_id,
+        device=row.device,
+        task_id=row.task_id,
+        revision=row.revision,
+        text=TaskText(sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision),
+        step_count=row.step_count,
+        bound_s=row.bound_s,
+        state=ExecutionState(row.state),
+        attempt=row.attempt,
+        cancel_requested=row.cancel_requested,
+        reason=row.reason,
+        steps_done=row.steps_done,
+        current_step_id=row.current_step_id,
+        progress_sequence=row.progress_sequence,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        accepted_at=row.accepted_at,
+        started_at=row.started_at,
+        check_at=row.check_at,
+        version=row.version,
+        result=None if head is None else TaskResult.model_validate_json(head),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from droidfleet_controller.store.schema import runs
 
@@ -20,16 +20,18 @@ class Run:
     created_at: datetime
 
 
+_ADD = insert(runs)
+_BY_REQUEST = select(runs).where(runs.c.request_id == bindparam("request_id"))
+
+
 def add(connection: Connection, run: Run) -> None:
     """Inserts a run."""
-    connection.execute(
-        insert(runs).values(run_id=run.run_id, request_id=run.request_id, digest=run.digest, created_at=run.created_at)
-    )
+    connection.execute(_ADD, {name: getattr(run, name) for name in Run.__slots__})
 
 
 def by_request(connection: Connection, request_id: str) -> Run | None:
     """The run of a request, if it was carried out."""
-    row = connection.execute(select(runs).where(runs.c.request_id == request_id)).first()
+    row = connection.execute(_BY_REQUEST, {"request_id": request_id}).first()
     return None if row is None else Run(row.run_id, row.request_id, row.digest, row.created_at)
 
 

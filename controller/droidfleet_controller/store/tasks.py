@@ -29,8 +29,8 @@ def get(connection: Connection, task_id: str, revision: int | None = None) -> St
     query = query.order_by(tasks.c.revision.desc()).limit(1)
     if revision is not None:
         query = query.where(tasks.c.revision == revision)
-    row = connection.execute(query).first()
-    return None if row is None else StoredTask(**row._mapping)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else StoredTask(**row)
 
 
 def page(connection: Connection, *, after: str, limit: int) -> list[StoredTask]:
@@ -48,7 +48,7 @@ def page(connection: Connection, *, after: str, limit: int) -> list[StoredTask]:
         .join(newest, (newest.c.task_id == tasks.c.task_id) & (newest.c.revision == tasks.c.revision))
         .order_by(tasks.c.task_id)
     )
-    return [StoredTask(**row._mapping, body="") for row in connection.execute(query)]
+    return [StoredTask(**row, body="") for row in connection.execute(query).mappings()]
 
 
 def newest_ids(connection: Connection, *, limit: int) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from droidfleet_controller.store.schema import texts
 from droidfleet_controller.store.sql import chunks
+
+_KNOWN = select(texts.c.sha256).where(texts.c.sha256 == bindparam("key"))
+_BODIES = select(texts.c.sha256, texts.c.body).where(texts.c.sha256.in_(bindparam("digests", expanding=True)))
 
 
 def digest(body: str) -> str:
@@ -19,7 +22,7 @@ def digest(body: str) -> str:
 def keep(connection: Connection, body: str) -> str:
     """Stores a text unless it is there, and returns its digest."""
     key = digest(body)
-    if connection.execute(select(texts.c.sha256).where(texts.c.sha256 == key)).first() is None:
+    if connection.execute(_KNOWN, {"key": key}).first() is None:
         connection.execute(insert(texts).values(sha256=key, body=body))
     return key
 
@@ -28,6 +31,6 @@ def load(connection: Connection, digests: Iterable[str]) -> dict[str, str]:
     """Texts by digest."""
     found: dict[str, str] = {}
     for some in chunks(sorted(set(digests))):
-        for row in connection.execute(select(texts.c.sha256, texts.c.body).where(texts.c.sha256.in_(some))):
+        for row in connection.execute(_BODIES, {"digests": some}):
             found[row.sha256] = row.body
     return found
