@@ -227,8 +227,10 @@ def _happened(item: execution_pb2.Execution) -> str:
     if result.successful:
         outputs = documents.outputs_of(result)
         return ", ".join(f"{name} = {cut(_value(value), MAX_OUTPUT_LENGTH)}" for name, value in outputs.items())
-    step = f" at {result.failed_step_id}" if result.failed_step_id else ""
-    return escape(f"{result.code}{step}: {result.message}")
+    failed = next((step for step in result.steps if not step.successful and step.id == result.failed_step_id), None)
+    if failed is None:
+        return escape(f"{result.code}: {result.message}")
+    return escape(f"{result.code} at {failed.id}: {failed.message}")
 
 
 def _value(value: object) -> str:

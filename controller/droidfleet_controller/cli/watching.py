@@ -56,12 +56,12 @@ class Board:
             self.update(execution)
 
     def update(self, execution: execution_pb2.Execution) -> bool:
-        """Takes a newer version; whether its state, step or count of steps changed."""
+        """Takes a newer version; whether its state changed, which is worth a line where there is no live view."""
         before = self._executions.get(execution.execution_id)
         self._executions[execution.execution_id] = execution
         if documents.state_of(execution) in GOING_ON:
             self._going_since.setdefault(execution.execution_id, self._monotonic())
-        return before is None or _progress(before) != _progress(execution)
+        return before is None or before.state != execution.state
 
     @property
     def executions(self) -> list[execution_pb2.Execution]:
@@ -84,9 +84,9 @@ class Board:
         return text + (f"; {_counted(going)}" if going else "")
 
     def line(self, execution: execution_pb2.Execution) -> str:
-        """One change as a line: ``phone-01 RUNNING 2/9 search``."""
-        parts = [execution.device, documents.state_of(execution), f"{execution.steps_done}/{execution.step_count}"]
-        return " ".join([*parts, *filter(None, [self._what(execution)])])
+        """One change as a line: ``phone-01 FAILED TARGET_AMBIGUOUS``."""
+        parts = (execution.device, documents.state_of(execution), self._what(execution))
+        return " ".join(part for part in parts if part)
 
     def render(self, *, height: int) -> Group:
         """The live view in at most ``height`` lines: rows that go on come first when not all fit."""
@@ -143,10 +143,6 @@ def _shown(board: Board) -> Iterator[Callable[[execution_pb2.Execution], None]]:
 
     with Live(console=screen, get_renderable=render, refresh_per_second=REFRESH_PER_S, transient=True):
         yield lambda execution: None  # the live view reads the board by itself
-
-
-def _progress(execution: execution_pb2.Execution) -> tuple[int, int, str, bool]:
-    return execution.state, execution.steps_done, execution.current_step_id, execution.cancel_requested
 
 
 def _rank(execution: execution_pb2.Execution) -> int:

@@ -33,10 +33,10 @@ def test_nothing_watched_is_no_success() -> None:
     assert not Board().all_succeeded
 
 
-def test_same_progress_again_is_no_change() -> None:
-    board = Board([execution(state=RUNNING, steps_done=1)])
-    assert not board.update(execution(state=RUNNING, steps_done=1, version=2))
-    assert board.update(execution(state=RUNNING, steps_done=2, version=3))
+def test_only_another_state_is_worth_a_line() -> None:
+    board = Board([execution(state=QUEUED)])
+    assert board.update(execution(state=RUNNING, version=2))
+    assert not board.update(execution(state=RUNNING, steps_done=2, version=3))
 
 
 def test_rows_that_go_on_come_first_when_not_all_fit() -> None:
