@@ -13,8 +13,8 @@ from typing import Literal
 class Figure:
     """A number that somebody may hold us to.
 
-    ``value`` is the median or the ratio of medians; ``unit`` is ``x`` for ratios; ``target`` is the aim and ``better`` says
-    which side of it is good. Without a target the figure is only stated.
+    ``value`` is the median or the ratio of medians; ``unit`` is ``x`` for ratios; ``target`` is the aim and ``better``
+    says which side of it is good. Without a target the figure is only stated.
     """
 
     name: str
