@@ -39,12 +39,6 @@ class TaskTemplate(ProtocolModel):
         None, description="Bound on the whole task.", examples=[60_000]
     )
 
-    @property
-    def bound_ms(self) -> int:
-        """The longest that a run can take: every step at its deadline, or `maxDurationMs` if that is less."""
-        steps_ms = sum(step.timeout_ms for step in self.steps)
-        return steps_ms if self.max_duration_ms is None else min(steps_ms, self.max_duration_ms)
-
 
 class Task(TaskTemplate):
     """A task that bears the name of the one agent that may run it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from droidfleet_shared.protocol.advice import irreversible_effect
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import MAX_ISSUE_CHARACTERS, MAX_ISSUES, Finding, Issue, Validation
 from droidfleet_shared.protocol.jsontext import Parsed, parse
@@ -16,7 +17,6 @@ from droidfleet_shared.protocol.references import literal_document
 from droidfleet_shared.protocol.rules import raw_steps, rule_findings
 from droidfleet_shared.protocol.structure import check
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
-from droidfleet_shared.protocol.warnings import irreversible_effect
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 

@@ -101,13 +101,6 @@ def test_every_field_can_be_explained_with_an_example() -> None:
             assert name not in definition.get("required", []) or name == "action" or resolved["examples"], name
 
 
-@pytest.mark.parametrize(("limit", "bound"), [(None, 13_000), (5_000, 5_000), (60_000, 13_000)])
-def test_bound_of_a_task_is_the_sum_of_its_deadlines_or_its_own_limit(limit: int | None, bound: int) -> None:
-    steps = [click(id="a"), click(id="b", timeoutMs=8_000)]
-    document = task(*steps, **({} if limit is None else {"maxDurationMs": limit}))
-    assert validate_task(json.dumps(document)).require().bound_ms == bound
-
-
 def test_optional_skips_are_the_timeout_class_of_failures() -> None:
     assert {code.value for code in codes.OPTIONAL_SKIPS} == {
         "PACKAGE_MISMATCH",
