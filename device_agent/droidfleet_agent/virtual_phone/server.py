@@ -74,8 +74,9 @@ class PhoneOptions:
 class PhoneHandle:
     """One running phone. Use it from the event loop's thread; ``faults.add`` may be called from any."""
 
-    def __init__(self, wire: WirePhone, listener: _Listener) -> None:
+    def __init__(self, wire: WirePhone, listener: _Listener, tasks: PhoneTasks) -> None:
         self._wire = wire
+        self._tasks = tasks
         self._listener = listener
         self.phone: VirtualPhone = wire.phone
         self.effects: EffectLog = wire.phone.effects
@@ -89,6 +90,16 @@ class PhoneHandle:
     def server_running(self) -> bool:
         """Whether the automation server's process exists."""
         return self._wire.automation.running
+
+    @property
+    def tasks(self) -> int:
+        """How many commands and calls are under way."""
+        return len(self._tasks)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes held for hosts that have not acknowledged what came before."""
+        return self._wire.waiting_bytes
 
     def go_offline(self, seconds: float) -> None:
         """Drops every connection and refuses new ones for a time."""
@@ -290,7 +301,7 @@ async def serve_phone(options: PhoneOptions) -> AsyncIterator[PhoneHandle]:
             outage.disconnect = wire.disconnect
             try:
                 await listener.open(partial(Connection, wire))
-                yield PhoneHandle(wire, listener)
+                yield PhoneHandle(wire, listener, tasks)
             except (Exception, asyncio.CancelledError) as error:
                 failure = error  # raised outside the group, which would wrap it
             finally:

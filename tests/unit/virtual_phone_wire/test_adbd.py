@@ -161,6 +161,21 @@ async def test_stream_that_nobody_acknowledges_ends_at_its_bound() -> None:
     assert not stream.alive
 
 
+async def test_streams_of_one_connection_share_the_bound() -> None:
+    device = FakeDevice()
+    host = FakeHost(device)
+    host.connect()
+    host.open("echo:", host_id=1)
+    host.open("echo:", host_id=2)
+    first, second = (service.stream for service in device.services)
+    first.write(bytes(MAX_PAYLOAD))
+    first.write(bytes(adbd.MAX_WAITING_BYTES - 10))
+    second.write(bytes(MAX_PAYLOAD))
+    second.write(bytes(20))
+    assert (first.alive, second.alive) == (True, False)
+    assert host.connection.waiting_bytes == adbd.MAX_WAITING_BYTES - 10
+
+
 async def test_host_that_reads_nothing_is_not_read_from() -> None:
     host = FakeHost(FakeDevice())
     host.connection.pause_writing()

@@ -32,7 +32,8 @@ MAX_STREAMS = 256
 """Streams of one connection. The stock client opens one for each call and at most a few at once."""
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
-"""Bytes one stream may hold for a peer that does not acknowledge. The largest answer is a PNG of a big screen."""
+"""Bytes that all streams of one connection may hold for a peer that does not acknowledge. The largest single answer is
+a PNG of a big screen."""
 
 _AUTH_TOKEN = 1
 _AUTH_SIGNATURE = 2
@@ -117,7 +118,7 @@ class Stream:
             self._end()
 
     def write(self, data: bytes) -> None:
-        """Sends in order, one unacknowledged message at a time. More than `MAX_WAITING_BYTES` ends the stream."""
+        """Sends in order, one unacknowledged message at a time. Past `MAX_WAITING_BYTES` the stream ends."""
         if not self.alive or self._closing:
             return
         limit = self._connection.max_payload
@@ -127,7 +128,8 @@ class Stream:
                 self._connection.send(Command.WRTE, self._local, self._remote, data)
             return
         self._waiting += data
-        if len(self._waiting) > MAX_WAITING_BYTES:
+        self._connection.waiting_bytes += len(data)
+        if self._connection.waiting_bytes > MAX_WAITING_BYTES:
             log.warning("stream_overflow", waiting_bytes=len(self._waiting))
             self.abort()
         elif not self._in_flight:
@@ -174,11 +176,13 @@ class Stream:
         limit = self._connection.max_payload
         chunk = bytes(self._waiting[:limit])
         del self._waiting[:limit]
+        self._connection.waiting_bytes -= len(chunk)
         self._in_flight = True
         self._connection.send(Command.WRTE, self._local, self._remote, chunk)
 
     def _end(self) -> None:
         self.alive = False
+        self._connection.waiting_bytes -= len(self._waiting)
         self._waiting.clear()
         self._connection.forget(self._local)
         service, self._service = self._service, None
@@ -194,6 +198,8 @@ class Connection(asyncio.Protocol):
         self._version = version
         self.max_payload = max_payload
         """Bytes of one payload: ours until the host has said its own, then the smaller."""
+        self.waiting_bytes = 0
+        """What its streams hold for the host; kept by the streams."""
         self._own_max_payload = max_payload
         self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
@@ -208,6 +214,11 @@ class Connection(asyncio.Protocol):
         self._next_local = 1
 
     # -- asyncio.Protocol
+
+    @property
+    def online(self) -> bool:
+        """Whether both sides have said hello."""
+        return self._online
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)

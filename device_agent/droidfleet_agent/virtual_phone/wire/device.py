@@ -59,7 +59,9 @@ class WirePhone(Device):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     automation: AutomationServer = field(init=False)
     _shell: Shell = field(init=False)
-    _connections: set[Connection] = field(default_factory=set)
+    _crowded: bool = False
+    # A dict for its order: the oldest first.
+    _connections: dict[Connection, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.automation = AutomationServer(
@@ -102,13 +104,21 @@ class WirePhone(Device):
 
     def admit(self, connection: Connection) -> bool:
         if len(self._connections) >= MAX_CONNECTIONS:
-            log.warning("too_many_connections", connections=MAX_CONNECTIONS)
-            return False
-        self._connections.add(connection)
+            # Rather one that has said nothing yet: silent strangers must not keep a real host out.
+            silent = next((other for other in self._connections if not other.online), None)
+            if not self._crowded:  # once, not for each of a thousand
+                log.warning("too_many_connections", connections=MAX_CONNECTIONS)
+                self._crowded = True
+            if silent is None:
+                return False
+            del self._connections[silent]
+            silent.abort()
+        self._connections[connection] = None
         return True
 
     def lost(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
+        self._crowded = len(self._connections) >= MAX_CONNECTIONS
 
     def greet(self, connection: Connection) -> bool:
         fault = self.faults.take(calls.CONNECT) if self.faults.active else None
@@ -137,6 +147,11 @@ class WirePhone(Device):
                 pass  # a hang: neither accepted nor refused
 
     # -- from outside
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes held for hosts that have not acknowledged what came before."""
+        return sum(connection.waiting_bytes for connection in self._connections)
 
     def authorize(self) -> None:
         """Somebody taps "Allow" on the phone: hosts kept waiting get in."""

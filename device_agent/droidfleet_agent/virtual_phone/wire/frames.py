@@ -62,8 +62,8 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self.verify_checksum = False
-        """True once both sides agreed on a version with checksums. Not before: an adb server that connects for the second
-        time still leaves the checksum of its CNXN 0, as agreed the first time."""
+        """True once both sides agreed on a version with checksums. Not before: an adb server that connects for the
+        second time still leaves the checksum of its CNXN 0, as agreed the first time."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """The messages that ``data`` completes, in order. Raises `FrameError` on garbage; then discard the reader."""

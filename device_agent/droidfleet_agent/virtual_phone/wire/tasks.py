@@ -28,6 +28,9 @@ class PhoneTasks:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def cancel_all(self) -> None:
         """Asks every task to end."""
         for task in list(self._tasks):
