@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from droidfleet_shared.protocol import regexes
 from droidfleet_shared.protocol.regex_syntax import MAX_SIZE, parse
 from droidfleet_shared.protocol.regexes import MAX_TEXT_LENGTH, BadPatternError, Pattern, compile_pattern
+from unit.protocol.strategies import unhurried
 
 
 def accepts(pattern: str, text: str) -> bool:
@@ -147,12 +148,14 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PATTERNS = st.recursive(ATOMS, _larger, max_leaves=8)
 
 
+@unhurried
 @given(PATTERNS, st.text("abc", max_size=10))
 @example("(?:a|ab)(?:c|bcd)", "abcd")
 def test_accepted_pattern_means_what_re_means(pattern: str, text: str) -> None:
     assert accepts(pattern, text) == (re.fullmatch(pattern, text) is not None)
 
 
+@unhurried
 @given(
     st.text(st.sampled_from(list("ab()[]{}*+?|\\.^$,-0123<>:=!P&iwd👍 ")), max_size=30), st.text("ab👍. ", max_size=40)
 )
