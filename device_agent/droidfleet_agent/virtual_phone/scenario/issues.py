@@ -104,7 +104,19 @@ def did_you_mean(word: str, candidates: Collection[str]) -> str:
 
 def issues_of(error: ValidationError, document: JsonValue) -> list[Issue]:
     """The problems that pydantic found, in the document's own terms."""
-    return [_issue(detail, document) for detail in error.errors(include_url=False)]
+    details = error.errors(include_url=False)
+    found: dict[str, Issue] = {}
+    for detail in details:
+        # Elements that failed are not counted, so that a list with a broken one is said to be too short as well.
+        echo = detail["type"] == "too_short" and any(
+            len(other["loc"]) > len(detail["loc"]) and other["loc"][: len(detail["loc"])] == detail["loc"]
+            for other in details
+        )
+        issue = _issue(detail, document)
+        # Several branches of one union complain of the same value; the first is the most telling.
+        if not echo and issue.path not in found:
+            found[issue.path] = issue
+    return list(found.values())
 
 
 def _issue(detail: ErrorDetails, document: JsonValue) -> Issue:
