@@ -17,6 +17,13 @@ from droidfleet_demo.processes import Part, PartFailedError, Parts
 
 SCENARIO = "shop"
 TWIN_VARIANT = "twin"
+OWN_SERIAL_PREFIX = "DEMO"
+ONLINE_EVENT = '"agent_online"'
+"""What `droidfleet-agent supervise -o json` writes once for each agent that the controller knows."""
+
+SERVE_FILE = "serve.json"
+"""Where `droidfleet serve` writes its addresses, in its data folder."""
+
 PLAIN_PHONES = 4
 TWIN_PHONES = 1
 
@@ -25,6 +32,9 @@ BIN = Path(sys.executable).parent
 
 START_S = 30.0
 """For one part to work; each takes about a second on an idle machine."""
+
+TRIES = 20
+MAX_PORT = 65_535
 
 CALL_S = 30.0
 """For one call of the command line."""
@@ -35,13 +45,18 @@ FOREIGN_PREFIXES = ("DROIDFLEET_", "ANDROID_", "ADB_", "NATS_")
 
 @dataclass(frozen=True, slots=True)
 class Phone:
-    """One virtual phone: its device's name, its port, the file that logs what it feels, and its shop's oddity."""
+    """One virtual phone. All phones of a fleet are served by one program and log what they feel in one file."""
 
-    name: str
+    number: int
     port: int
     effects_path: Path
     twin: bool
     """Whether its shop shows two buttons of one name."""
+
+    @property
+    def name(self) -> str:
+        """Its device's name."""
+        return f"phone-{self.number:02}"
 
     @property
     def serial(self) -> str:
@@ -49,9 +64,10 @@ class Phone:
         return f"127.0.0.1:{self.port}"
 
     def effects(self) -> list[dict[str, object]]:
-        """Its effect log."""
+        """What it felt."""
         lines = self.effects_path.read_text().splitlines() if self.effects_path.exists() else []
-        return [json.loads(line) for line in lines]
+        effects: list[dict[str, object]] = [json.loads(line) for line in lines]
+        return [effect for effect in effects if effect["serial"] == f"{OWN_SERIAL_PREFIX}{self.number:08}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,7 @@ class Fleet:
     nats: str
     adb: str
     phones: tuple[Phone, ...]
+    phone_program: Part
     controller: Part
 
     def command(self, *arguments: str) -> list[str]:
@@ -96,9 +113,8 @@ def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins:
     Raises:
         PartFailedError: a part did not start, with the last lines of its log.
     """
-    adb_port, *phone_ports = free_ports(1 + plain + twins)
+    (adb_port,) = free_ports(1)
     env = environment(folder, adb_port=adb_port)
-    adb = adb_binary()
     data = folder / "controller"
     controller = parts.start(
         "controller",
@@ -108,24 +124,27 @@ def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins:
         ],
         env=env,
     )
+    adb = adb_binary()
     adb_server = parts.start("adb", [adb, "-P", str(adb_port), "nodaemon", "server"], env=env)
     phones = tuple(
-        Phone(f"phone-{number:02}", port, folder / f"effects-{number:02}.jsonl", twin=number > plain)
-        for number, port in enumerate(phone_ports, start=1)
+        Phone(number, port, folder / "effects.jsonl", twin=number > plain)
+        for number, port in enumerate(free_ports_in_a_row(plain + twins), start=1)
     )
-    started = [start_phone(parts, phone, env=env) for phone in phones]
-    _wait_listening(adb_server, adb_port)
-    for part, phone in zip(started, phones, strict=True):
-        _wait_listening(part, phone.port)
-        subprocess.run([adb, "connect", phone.serial], env=env, capture_output=True, timeout=CALL_S, check=False)
+    phone_program = start_phones(parts, phones, env=env)
 
-    serving = data / "serve.json"
+    serving = data / SERVE_FILE
     controller.wait_until(serving.exists, within_s=START_S, what="serving")
     addresses = json.loads(serving.read_text())
     env = {**env, "DROIDFLEET_API": addresses["api"]}
+    adb_server.wait_until(lambda: listens(adb_port), within_s=START_S, what="listening")
+    phone_program.wait_until(lambda: all(listens(phone.port) for phone in phones), within_s=START_S, what="listening")
     agents = parts.start("agents", _supervise_command(addresses["nats"], phones), env=env)
-    fleet = Fleet(env, addresses["api"], addresses["http"], addresses["nats"], adb, phones, controller)
-    agents.wait_until(lambda: _online(fleet) == len(phones), within_s=START_S, what="all devices online")
+    fleet = Fleet(env, addresses["api"], addresses["http"], addresses["nats"], adb, phones, phone_program, controller)
+    agents.wait_until(
+        lambda: agents.log_path.read_text().count(ONLINE_EVENT) >= len(phones) and _online(fleet) == len(phones),
+        within_s=START_S,
+        what="all devices online",
+    )
     return fleet
 
 
@@ -134,7 +153,8 @@ def environment(folder: Path, *, adb_port: int) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)}
     return {
         **kept,
-        "PATH": f"{BIN}{os.pathsep}{kept.get('PATH', os.defpath)}",
+        # Ours first; the adb in use last, for whoever types the commands that the demo shows.
+        "PATH": os.pathsep.join([str(BIN), kept.get("PATH", os.defpath), str(Path(adb_binary()).parent)]),
         "HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder / "config"),
         "XDG_DATA_HOME": str(folder / "data"),
@@ -155,32 +175,46 @@ def free_ports(count: int) -> list[int]:
         return [int(server.getsockname()[1]) for server in sockets]
 
 
-def start_phone(parts: Parts, phone: Phone, *, env: Mapping[str, str]) -> Part:
-    """Starts one virtual phone (again)."""
+def free_ports_in_a_row(count: int) -> list[int]:
+    """The same, each following the one before."""
+    for first in free_ports(TRIES):
+        wanted = [*range(first, first + count)]
+        if wanted[-1] <= MAX_PORT and not any(listens(port) for port in wanted):
+            return wanted
+    raise PartFailedError("phones", f"no {count} free ports in a row")
+
+
+def listens(port: int) -> bool:
+    """Whether somebody listens on this port of loopback."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def start_phones(parts: Parts, phones: Sequence[Phone], *, env: Mapping[str, str]) -> Part:
+    """Starts the virtual phones (again) on their ports."""
+    twins = [word for phone in phones if phone.twin for word in ("--variant-for", f"{phone.number}={TWIN_VARIANT}")]
     command = [
-        *(str(BIN / "droidfleet-phone"), "--scenario", SCENARIO, "--port", str(phone.port)),
-        *("--latency", "realistic", "--effects", str(phone.effects_path)),
+        *(str(BIN / "droidfleet-phone"), "--scenario", SCENARIO, "--count", str(len(phones)), *twins),
+        *("--port", str(phones[0].port), "--serial-prefix", OWN_SERIAL_PREFIX),
+        *("--latency", "realistic", "--effects", str(phones[0].effects_path)),
     ]
-    return parts.start(phone.name, [*command, *(["--variant", TWIN_VARIANT] if phone.twin else [])], env=env)
+    return parts.start("phones", command, env=env)
 
 
 def _supervise_command(nats: str, phones: Sequence[Phone]) -> list[str]:
     names = [word for phone in phones for word in ("--name", f"{phone.serial}={phone.name}")]
-    return [str(BIN / "droidfleet-agent"), "supervise", "--nats", nats, *names]
+    return [
+        *(str(BIN / "droidfleet-agent"), "supervise", "--nats", nats, "--output", "json"),
+        *("--phones-per-process", str(len(phones)), *names),
+    ]
 
 
 def _online(fleet: Fleet) -> int:
+    """How many devices are online and have told of their phone, which then has answered its agent."""
     (answer,) = fleet.ask("devices", "--state", "online")
     devices = answer["devices"]
-    return len(devices) if isinstance(devices, list) else 0
-
-
-def _wait_listening(part: Part, port: int) -> None:
-    def listens() -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return False
-        return True
-
-    part.wait_until(listens, within_s=START_S, what="listening")
+    assert isinstance(devices, list)
+    return sum(1 for device in devices if device["model"])

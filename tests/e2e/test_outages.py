@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import psutil
 import pytest
 
 from droidfleet_demo.checks import ORDER_PLACED
-from droidfleet_demo.fleet import Fleet, Phone, free_ports, start_phone
+from droidfleet_demo.fleet import Fleet, Phone, free_ports, start_phones
 from droidfleet_demo.processes import Part
 from support.workplace import CHECKOUT, SeenExecution, Workplace, eventually
 
@@ -52,12 +49,8 @@ def test_broker_killed_in_mid_task_loses_nothing(fleet: Fleet, at_fleet: Workpla
 def test_task_for_an_unplugged_phone_waits_until_it_is_back(fleet: Fleet, at_fleet: Workplace) -> None:
     phone = fleet.phones[1]
     before = orders(phone)
-    pid = next(
-        process.pid
-        for process in psutil.process_iter(["cmdline"])
-        if "--port" in process.info["cmdline"] and str(phone.port) in process.info["cmdline"]
-    )
-    os.kill(pid, signal.SIGKILL)
+    fleet.phone_program.process.kill()
+    fleet.phone_program.process.wait()
     eventually(
         lambda: at_fleet.devices()[phone.name].state in {"PHONE_OFFLINE", "OFFLINE"},
         within_s=BACK_S,
@@ -65,8 +58,7 @@ def test_task_for_an_unplugged_phone_waits_until_it_is_back(fleet: Fleet, at_fle
     )
     started = at_fleet.droidfleet("task", "run", ORDER, "--device", phone.name, "--no-watch", "-o", "json")
     assert (started.code, f"{phone.name}: " in started.err) == (0, True), started
-    start_phone(at_fleet.parts, phone, env=fleet.env)
-    subprocess.run([fleet.adb, "connect", phone.serial], env=dict(fleet.env), capture_output=True, check=False)
+    start_phones(at_fleet.parts, fleet.phones, env=fleet.env)
     run_id = json.loads(started.out)["runId"]
     watched = at_fleet.droidfleet("execution", "watch", "--run", run_id)
     assert (watched.code, orders(phone)) == (0, before + 1), watched
@@ -93,9 +85,9 @@ def _serves(file: Path, pid: int) -> bool:
 def test_controller_killed_in_mid_task_takes_up_where_it_was(workplace: Workplace) -> None:
     *ports, phone_port = free_ports(4)
     place = Workplace(workplace.folder, {**workplace.env, "DROIDFLEET_API": f"127.0.0.1:{ports[0]}"}, workplace.parts)
-    phone = Phone("phone-01", phone_port, place.folder / "effects.jsonl", twin=False)
+    phone = Phone(1, phone_port, place.folder / "effects.jsonl", twin=False)
     controller = serve(place, ports)
-    start_phone(place.parts, phone, env=place.env)
+    start_phones(place.parts, [phone], env=place.env)
     named = f"{phone.serial}={phone.name}"
     place.start("agents", "droidfleet-agent", "supervise", "--nats", f"nats://127.0.0.1:{ports[2]}", "--name", named)
     eventually(lambda: "phone-01" in place.devices(), within_s=BACK_S, what="the agent is heard")

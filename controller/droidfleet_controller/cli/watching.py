@@ -85,8 +85,9 @@ class Board:
 
     def line(self, execution: execution_pb2.Execution) -> str:
         """One change as a line: ``phone-01 FAILED TARGET_AMBIGUOUS``."""
-        parts = (execution.device, documents.state_of(execution), self._what(execution))
-        return " ".join(part for part in parts if part)
+        state = documents.state_of(execution)
+        what = "" if state in GOING_ON else self._what(execution)
+        return f"{execution.device} {state} {what}".rstrip()
 
     def render(self, *, height: int) -> Group:
         """The live view in at most ``height`` lines: rows that go on come first when not all fit."""

@@ -167,7 +167,7 @@ def test_watched_run_with_a_failure_exits_with_one_and_shows_candidates(droidfle
     ]
     ran = droidfleet("task", "run", "shop-order", "-d", "phone-01", "-d", "phone-05", "--watch")
     assert ran.code == 1
-    assert "phone-01 RUNNING search\n" in ran.err
+    assert "phone-01 RUNNING\n" in ran.err
     assert "orderNumber = A-1001" in ran.out
     assert "TARGET_AMBIGUOUS at add: 2 nodes match." in ran.out
     assert ran.out.count('Button "Add to cart" [40,900][520,1000]') == 2
