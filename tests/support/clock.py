@@ -1,0 +1,51 @@
+"""A clock that stands still until the test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from droidfleet_shared.clock import Clock
+
+SETTLE_TURNS = 200
+"""Turns of the event loop after which everything that needs no time has happened."""
+
+
+async def settle() -> None:
+    """Lets everything run that needs no time."""
+    for _ in range(SETTLE_TURNS):
+        await asyncio.sleep(0)
+
+
+class HandClock(Clock):
+    """Sleepers wake when the test moves the time past them; nothing else moves it."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._sleepers: list[tuple[float, asyncio.Event]] = []
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._now)
+
+    async def sleep(self, seconds: float) -> None:
+        sleeper = (self._now + seconds, asyncio.Event())
+        self._sleepers.append(sleeper)
+        try:
+            await sleeper[1].wait()
+        finally:
+            self._sleepers.remove(sleeper)
+
+    async def move(self, seconds: float) -> None:
+        """Moves the time on, waking each sleeper at its own time, and lets what follows run."""
+        end = self._now + seconds
+        await settle()
+        while due := [sleeper for sleeper in self._sleepers if sleeper[0] <= end and not sleeper[1].is_set()]:
+            at, event = min(due, key=lambda sleeper: sleeper[0])
+            self._now = max(self._now, at)
+            event.set()
+            await settle()
+        self._now = end
+        await settle()
