@@ -236,6 +236,15 @@ def _get_child(objects: Objects, params: Params) -> object:
     return objects.keep(rows[0])
 
 
+def _get_from_parent(objects: Objects, params: Params) -> object:
+    parent = objects.one(params.target(0)).parent
+    siblings = set(map(id, parent.children)) if parent is not None else set()
+    found = next((node for node in objects.phone.find(params.selector(1)) if id(node) in siblings), None)
+    if found is None:
+        raise object_not_found(params.selector(1))
+    return objects.keep(found)
+
+
 OBJECT_METHODS: Mapping[str, Callable[[Objects, Params], object]] = MappingProxyType(
     {
         "exist": lambda objects, params: objects.exists(params.target(0)),
@@ -268,6 +277,7 @@ OBJECT_METHODS: Mapping[str, Callable[[Objects, Params], object]] = MappingProxy
         "childByInstance": _child_by_instance,
         "getUiObject": lambda objects, params: objects.keep(objects.one(params.target(0))),
         "getChild": _get_child,
+        "getFromParent": _get_from_parent,
     }
 )
 """Methods whose first parameter is a selector or a handle."""

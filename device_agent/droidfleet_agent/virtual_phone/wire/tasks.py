@@ -25,7 +25,12 @@ class PhoneTasks:
         """Starts ``work``. Do not await the task; cancel it if you like."""
         task = self._group.create_task(_logged(work, name), name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            work.close()  # does nothing, unless the task was cancelled before its first step
+
+        task.add_done_callback(ended)
         return task
 
     def __len__(self) -> int:
