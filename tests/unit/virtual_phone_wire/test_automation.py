@@ -11,7 +11,7 @@ from droidfleet_agent.virtual_phone.faults import Fault
 from droidfleet_agent.virtual_phone.wire.rpc_device import DEVICE_METHODS
 from droidfleet_agent.virtual_phone.wire.rpc_objects import OBJECT_METHODS
 
-from .phones import selector, wired
+from .phones import SERVER, selector, wired
 
 DEVICE_INFO = b'{"method": "deviceInfo"}'
 SEARCH = selector(resourceId="com.example.shop:id/search_bar")
