@@ -232,7 +232,9 @@ def test_escaped_dollar_is_a_dollar_too() -> None:
 def test_template_bears_no_agent_name_and_a_task_must() -> None:
     document = task()
     bare = {field: value for field, value in document.items() if field != "assignedAgentName"}
-    assert [issue.code for issue in validate_template(json.dumps(document)).errors] == [ValidationCode.UNKNOWN_FIELD]
+    (refused,) = validate_template(json.dumps(document)).errors
+    assert (refused.path, refused.code) == ("/assignedAgentName", ValidationCode.UNKNOWN_FIELD)
+    assert "A template bears no agent's name" in refused.hint
     assert [issue.code for issue in validate_task(json.dumps(bare)).errors] == [ValidationCode.MISSING_FIELD]
     assert validate_template(json.dumps(bare)).valid
 
