@@ -60,6 +60,7 @@ class AdbStarter:
             if self._running is not None and self._give_up.passed:
                 with contextlib.suppress(ProcessLookupError):
                     self._running.kill()
+                await self._running.wait()
                 self._running = None
             if self._running is None:
                 self._give_up = self._clock.deadline(START_LIMIT_S)

@@ -46,8 +46,10 @@ from droidfleet_shared.errors import UnavailableError
 PAUSES_S = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Pauses between tries of a read; the last one repeats. The first try again is at once: most breaks are idle closes."""
 
-REPAIR_MIN_S = 0.02
+LEAST_S = 0.02
 """With less time left no repair is begun: it could not end, and would count as tried."""
+TELLING_S = 0.5
+"""A try that the deadline cut off sooner tells nothing about the phone; the failure before it does."""
 
 KEY_CODES = {Key.BACK: 4, Key.ENTER: 66}
 """Android's codes. Not the server's named keys: its "back" answers whether a window changed, not whether it pressed."""
@@ -94,6 +96,7 @@ class AdbPhone(Phone):
         self._adb = AdbServer(adb_host, adb_port, clock=self._clock)
         self._link = PhoneLink(self._adb, serial, clock=self._clock)
         self._turn = asyncio.Lock()
+        self._waiting = 0
         self._call_ids = itertools.count(1)
         self._focus_command = FOCUS_COMMANDS[0]
         self._epoch = 0
@@ -260,28 +263,33 @@ class AdbPhone(Phone):
     async def _read(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         """Tries until the deadline, repairing in between. Any failure of an attempt is an `UnavailableError`."""
         tried: Counter[str] = Counter()
+        cause: UnavailableError | None = None
         async with self._my_turn(deadline):
             for pause in _pauses():
+                began = self._clock.monotonic()
                 try:
                     return await attempt()
                 except UnavailableError as failure:
                     error = failure
                 try:
-                    if deadline.remaining() >= REPAIR_MIN_S:
+                    if deadline.remaining() >= LEAST_S:
                         await self._link.repair(error, deadline=deadline)
                 except UnavailableError as failure:
                     error = failure
                 tried[error.code] += 1
                 log.debug("phone_read_failed", serial=self.serial, code=error.code, reason=error.message)
+                cut_short = deadline.remaining() < LEAST_S and self._clock.monotonic() - began < TELLING_S
+                cause = cause if cause is not None and cut_short else error
                 if deadline.remaining() <= pause:
                     break
                 await self._clock.sleep(pause)
+            assert cause is not None, "the loop ends after a failure"
             raise PhoneUnavailableError(
-                error.code,
-                f"{self.serial} gave no answer by the deadline: {error.message}",
-                hint=error.hint,
+                cause.code,
+                f"{self.serial} gave no answer by the deadline: {cause.message}",
+                hint=cause.hint,
                 details={"tried": ", ".join(f"{code} x{times}" for code, times in tried.items())},
-            ) from error
+            ) from cause
 
     async def _call(self, method: str, params: Sequence[Json], deadline: Deadline) -> Json:
         """One attempt at one read-only method."""
@@ -307,6 +315,17 @@ class AdbPhone(Phone):
     @asynccontextmanager
     async def _my_turn(self, deadline: Deadline) -> AsyncIterator[None]:
         """One call at a time, whoever calls (a heartbeat asks for the battery while a task runs)."""
+        if self._turn.locked() or self._waiting:
+            await self._wait_for_turn(deadline)
+        else:
+            await self._turn.acquire()  # Free and nobody waits, so this does not either, and needs no limit.
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    async def _wait_for_turn(self, deadline: Deadline) -> None:
+        self._waiting += 1
         try:
             async with asyncio.timeout(deadline.remaining()):
                 await self._turn.acquire()
@@ -314,10 +333,8 @@ class AdbPhone(Phone):
             raise PhoneUnavailableError(
                 "PHONE_BUSY", f"{self.serial}: another call took the whole time; nothing was sent."
             ) from error
-        try:
-            yield
         finally:
-            self._turn.release()
+            self._waiting -= 1
 
 
 async def open_phone(

@@ -219,6 +219,14 @@ async def test_read_that_never_succeeds_ends_at_the_deadline_and_tells_what_was_
     assert soon(0).at - deadline.at < 0.5
 
 
+async def test_last_try_that_the_deadline_cuts_off_does_not_hide_the_reason(bench: Bench) -> None:
+    bench.http.script.extend([*[error("java.lang.NullPointerException")] * 3, hang])
+    with pytest.raises(PhoneUnavailableError) as caught:
+        await bench.phone.dump(deadline=soon(0.3))
+    assert caught.value.code == "AUTOMATION_ERROR"
+    assert "PHONE_SILENT x1" in caught.value.details["tried"]
+
+
 async def test_read_that_fails_at_once_is_not_tried_in_a_busy_loop(bench: Bench) -> None:
     bench.http.script.extend([close] * 100)
     with pytest.raises(PhoneUnavailableError):
