@@ -97,7 +97,7 @@ class Hand:
         x, y = self.node(**fields).visible_bounds.center
         assert self.phone.tap(x, y)
 
-    def enter(self, text: str, **fields: Unpack[Fields]) -> None:
+    def enter(self, text: str, /, **fields: Unpack[Fields]) -> None:
         """Taps a field and sets its text."""
         self.tap(**fields)
         focused = self.phone.focused_node()

@@ -21,6 +21,8 @@ from droidfleet_shared.clock import Clock
 
 MAX_CHAIN = 500
 """Actions that one touch or timer may cause, through screens that open screens; more is a loop in the scenario."""
+MAX_NESTED = 20
+"""Lists of actions that may cause one another (an opened screen's `on_open` that opens a screen, and so on)."""
 MAX_TIMERS = 200
 """Timers waiting on one phone; further ones are dropped."""
 TOAST_S = 3.5
@@ -47,6 +49,8 @@ class Performer:
         """Runs the actions in order. ``scope`` is that of the widget or page that they belong to."""
         if self._depth == 0:
             self._budget = MAX_CHAIN
+        if self._depth >= MAX_NESTED:
+            return
         self._depth += 1
         try:
             for action in actions:
