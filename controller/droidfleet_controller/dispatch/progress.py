@@ -26,7 +26,7 @@ from droidfleet_shared.bus.messages import (
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import TaskResult
 
-EXPIRED_CODES = frozenset({"EXPIRED", "START_EXPIRED"})
+EXPIRED_CODES = frozenset({"START_EXPIRED"})
 """Codes of a rejection that mean: the time to start had passed."""
 
 
