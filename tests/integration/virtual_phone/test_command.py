@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -206,6 +208,16 @@ def test_python_example_of_the_page_works(start: Start, adb_server: AdbServer, t
     assert done.stdout == "com.example.shop\nThe camera is not available\n", done.stderr
     assert (tmp_path / "screen.jpg").read_bytes()[:2] == b"\xff\xd8"
     adb_server.disconnect(f"127.0.0.1:{port}")
+
+
+def test_in_process_example_of_the_page_works(capsys: pytest.CaptureFixture[str]) -> None:
+    imports, body = blocks("python")[1].split("\n\n", 1)
+    names: dict[str, object] = {}
+    exec(f"{imports}\nasync def example():\n{textwrap.indent(body, '    ')}", names)
+    example = names["example"]
+    assert callable(example)
+    asyncio.run(example())
+    assert capsys.readouterr().out.startswith("127.0.0.1:")
 
 
 def test_page_lists_every_fault_and_no_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from droidfleet_agent.virtual_phone.wire import http
 from droidfleet_agent.virtual_phone.wire.http import (
     MAX_BODY_BYTES,
     MAX_HEAD_BYTES,
@@ -139,6 +141,20 @@ async def test_a_cut_answer_promises_more_than_it_sends() -> None:
     assert b"Content-Length: 10\r\n" in answer
     assert answer.endswith(b"\r\n\r\n01234")
     assert stream.closed
+
+
+async def test_idle_connection_is_closed_and_a_busy_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "IDLE_S", 0.05)
+    handler = Echo()
+    idle, busy = serving(handler), serving(handler)
+    idle.send(post(b"one"))
+    busy.send(post(b"", "/later"))
+    async with asyncio.timeout(10):
+        while not idle.closed:
+            idle.pump()
+            await asyncio.sleep(0.01)
+    busy.pump()
+    assert not busy.closed
 
 
 async def test_hang_up_tells_the_handler() -> None:

@@ -159,6 +159,14 @@ async def test_closed_shell_kills_its_command() -> None:
         assert phone.phone.effects.of("key") == ()
 
 
+async def test_script_that_runs_itself_ends() -> None:
+    async with wired() as phone:
+        await phone.shell("echo 'cat /sdcard/x | sh' > /sdcard/x")
+        _, err, status = await phone.shell("cat /sdcard/x | sh")
+        assert "too many levels" in err
+        assert status == 1
+
+
 async def test_background_command_outlives_its_shell() -> None:
     async with wired() as phone:
         assert (await phone.shell(f"{SERVER} >/dev/null 2>&1 &"))[2] == 0

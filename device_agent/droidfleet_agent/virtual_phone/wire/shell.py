@@ -33,6 +33,9 @@ from droidfleet_agent.virtual_phone.wire.tasks import Spawn
 MAX_BACKGROUND = 16
 """Commands of one phone left running with `&`."""
 
+MAX_LEVELS = 10
+"""Shells within shells: a script that runs itself ends here."""
+
 MAX_LINE_BYTES = 64 * 1024
 """Typed at the prompt without a line break; more ends the stream."""
 
@@ -65,15 +68,18 @@ class Shell:
         self.go_offline = go_offline
         self._background = 0
 
-    async def run(self, line: str, *, out: Write, err: Write, stdin: bytes = b"") -> int:
-        """Runs a command line to its end; returns the status of its last command."""
+    async def run(self, line: str, *, out: Write, err: Write, level: int = 0) -> int:
+        """Runs a command line to its end; returns the status of its last command. ``level``: shells around this one."""
+        if level > MAX_LEVELS:
+            err(b"sh: too many levels\n")
+            return _CRASHED
         try:
             invocations = parse(line.replace("\0", ""))
         except CommandLineError as error:
             err(f"{error}\n".encode())
             return _SYNTAX
         status = 0
-        piped = stdin
+        piped = b""
         for position, invocation in enumerate(invocations):
             if (invocation.joint is Joint.AND and status) or (invocation.joint is Joint.OR and not status):
                 continue
@@ -86,8 +92,9 @@ class Shell:
             context = Context(
                 self.machine,
                 kept.append if into_pipe or invocation.write_to else out,
-                piped if invocation.joint is Joint.PIPE else stdin,
+                piped if invocation.joint is Joint.PIPE else b"",
                 invocation.environment,
+                level,
             )
             output = await self._run_one(context, invocation, status)
             status = output.code
@@ -130,7 +137,7 @@ class Shell:
     async def _sub_shell(self, context: Context, words: list[str]) -> Output:
         line = words[2] if len(words) > 2 and words[1] == "-c" else context.stdin.decode("utf-8", errors="replace")
         errors: list[bytes] = []
-        status = await self.run(line, out=context.write, err=errors.append)
+        status = await self.run(line, out=context.write, err=errors.append, level=context.level + 1)
         return Output(stderr=b"".join(errors), code=status)
 
     def _leave_running(self, invocation: Invocation) -> None:

@@ -48,6 +48,8 @@ class Context:
     write: Callable[[bytes], None]
     stdin: bytes = b""
     environment: dict[str, str] = field(default_factory=dict)
+    level: int = 0
+    """Shells around the one that runs it."""
 
     @property
     def phone(self) -> VirtualPhone:
