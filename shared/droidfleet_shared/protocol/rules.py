@@ -13,7 +13,7 @@ from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.references import unknown_references
 from droidfleet_shared.protocol.selector_rules import selector_findings
-from droidfleet_shared.protocol.steps import MAX_TIMES, STEP_LISTS, ClickStep
+from droidfleet_shared.protocol.steps import DEFAULT_INTERVAL_MS, DEFAULT_TIMEOUT_MS, MAX_TIMES, STEP_LISTS
 from droidfleet_shared.protocol.task import MAX_DEPTH, MAX_STEPS
 from droidfleet_shared.protocol.wording import name
 
@@ -120,10 +120,9 @@ def _activity_needs_package(place: Place, step: dict[str, Json]) -> Iterator[Fin
 def _taps_fit_into_timeout(place: Place, step: dict[str, Json]) -> Iterator[Finding]:
     if step.get("action") != "CLICK":
         return
-    fields = ClickStep.model_fields
-    times = step.get("times", fields["times"].default)
-    interval = step.get("intervalMs", fields["interval_ms"].default)
-    timeout = step.get("timeoutMs", fields["timeout_ms"].default)
+    times = step.get("times", 1)
+    interval = step.get("intervalMs", DEFAULT_INTERVAL_MS)
+    timeout = step.get("timeoutMs", DEFAULT_TIMEOUT_MS)
     if type(times) is not int or type(interval) is not int or type(timeout) is not int:
         return
     pauses = (times - 1) * interval

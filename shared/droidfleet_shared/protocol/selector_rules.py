@@ -54,17 +54,16 @@ def _one(place: Place, selector: dict[str, Json]) -> Iterator[Finding]:
         yield Finding(place, ValidationCode.EMPTY_SELECTOR, message, _EMPTY_HINT)
     if "xpath" in selector:
         yield from _xpath(place, selector)
-    for field in TEXT_FIELDS:
-        text = selector.get(field)
-        if isinstance(text, str) and text and not normalise(literal(text)):
-            message = f"{shown(text)} has nothing that can be read; white space and invisible marks are not compared"
-            yield Finding(
-                (*place, field), ValidationCode.BAD_VALUE, message, f"Write what is read, or leave {name(field)} out."
-            )
-    for field in PATTERN_FIELDS:
-        pattern = selector.get(field)
-        if isinstance(pattern, str) and 0 < len(pattern) <= MAX_PATTERN_LENGTH:
-            yield from _pattern((*place, field), literal(pattern))
+    for field, value in selector.items():
+        if not isinstance(value, str):
+            continue
+        if field in TEXT_FIELDS:
+            if value and not normalise(literal(value)):
+                message = f"{shown(value)} has nothing that can be read; white space and invisible marks do not count"
+                hint = f"Write what is read, or leave {name(field)} out."
+                yield Finding((*place, field), ValidationCode.BAD_VALUE, message, hint)
+        elif field in PATTERN_FIELDS and 0 < len(value) <= MAX_PATTERN_LENGTH:
+            yield from _pattern((*place, field), literal(value))
 
 
 def _pattern(place: Place, pattern: str) -> Iterator[Finding]:

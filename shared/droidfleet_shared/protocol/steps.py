@@ -16,6 +16,7 @@ DEFAULT_TIMEOUT_MS = 5_000
 MIN_TIMEOUT_MS = 100
 MAX_TIMEOUT_MS = 30_000
 MAX_TIMES = 10
+DEFAULT_INTERVAL_MS = 100
 
 STEP_LISTS = ("steps", "then", "else")
 """The fields that hold lists of steps: of the task, and of the containers once they are there."""
@@ -64,7 +65,7 @@ class ClickStep(StepBase):
     selector: Selector = Field(description=SELECTOR, examples=[{"text": "Add to cart"}])
     times: Annotated[int, Field(ge=1, le=MAX_TIMES)] = Field(1, description="How many taps.", examples=[2])
     interval_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        100, description="Pause between the taps.", examples=[300]
+        DEFAULT_INTERVAL_MS, description="Pause between the taps.", examples=[300]
     )
     unless_visible: Selector | None = Field(
         None,
