@@ -81,7 +81,7 @@ def say(text: str) -> None:
 
 def show(fleet: Fleet, *arguments: str) -> int:
     """Runs `droidfleet ARGUMENTS...` before the reader's eyes; gives its exit code."""
-    say(f"\n$ droidfleet {' '.join(arguments)}")
+    say(f"\n> droidfleet {' '.join(arguments)}")
     return subprocess.run(
         fleet.command(*arguments), env=dict(fleet.env), cwd=CHECKOUT, timeout=RUN_S, check=False
     ).returncode

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
-from support.console import Typed, first_missing, steps
-from support.workplace import CHECKOUT, eventually
+from support.console import COLUMNS, Typed, first_missing, steps
+from support.workplace import CHECKOUT, eventually, left_running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 
@@ -36,7 +35,7 @@ def demo(tmp_path: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(tmp_path), "COLUMNS": "110"},
+            env={**os.environ, "TMPDIR": str(tmp_path), "COLUMNS": COLUMNS},
             start_new_session=True,
         )
     try:
@@ -47,18 +46,6 @@ def demo(tmp_path: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(STOP_S)
         for left in left_running(tmp_path):
             left.kill()
-
-
-def left_running(tmp_path: Path) -> list[psutil.Process]:
-    """Processes whose home is the demo's folder: each of its parts, and whatever those started."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get("HOME", "").startswith(str(tmp_path)):
-                found.append(process)
-        except psutil.Error:  # it has ended, or it is not ours to look at
-            continue
-    return found
 
 
 def test_demo_is_as_expected_and_leaves_nothing(tmp_path: Path) -> None:

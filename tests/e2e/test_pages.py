@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from droidfleet_demo.fleet import free_ports
-from support.console import Saved, Typed, first_missing, steps
+from support.console import COLUMNS, Saved, Typed, first_missing, steps
 from support.workplace import CALL_S, CHECKOUT, Workplace, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 
 PAGES = ["README.md", "docs/getting-started.md"]
 INSTALLING = re.compile(r"make |python3 -m venv |\.venv/bin/pip |export PATH=|git clone |cd ")
-PORTS = ("7101", "7102", "7400", "7401", "7422")
+PORTS = ("7101", "7102", "7103", "7400", "7401", "7422")
 START_S = 30.0
 
 
@@ -35,7 +35,7 @@ class Reader:
         ports = self._ports
         env = {
             **workplace.env,
-            "COLUMNS": "110",
+            "COLUMNS": COLUMNS,
             "DROIDFLEET_LISTEN": f"127.0.0.1:{ports['7400']}",
             "DROIDFLEET_API": f"127.0.0.1:{ports['7400']}",
             "DROIDFLEET_HTTP": f"127.0.0.1:{ports['7401']}",
@@ -51,6 +51,7 @@ class Reader:
             return f"{self.last_code}\n"
         if command.endswith(" &"):
             self._start(command.removesuffix(" &"))
+            self.last_code = 0
             return ""
         ran = subprocess.run(
             ["bash", "-c", command],

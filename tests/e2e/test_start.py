@@ -7,10 +7,9 @@ import socket
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-import psutil
 import pytest
 
-from support.workplace import Workplace, eventually
+from support.workplace import Workplace, eventually, left_running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 
@@ -29,7 +28,7 @@ def test_port_that_is_taken_is_named(workplace: Workplace, option: str) -> None:
         address = f"127.0.0.1:{holder.getsockname()[1]}"
         ran = workplace.droidfleet("serve", "--data", "data", *ANY_PORTS, option, address)
     assert (ran.code, "PORT_TAKEN" in first_code(ran.err), address in ran.err) == (4, True, True), ran
-    assert [child for child in psutil.Process().children(recursive=True) if child.name() == "nats-server"] == []
+    assert left_running(workplace.folder) == []
 
 
 def test_data_folder_that_cannot_be_written_is_named(workplace: Workplace) -> None:

@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+COLUMNS = "104"
+"""The width of the terminal whose output the pages show; what is wider is wrapped."""
+
 _BLOCK = re.compile(r"^```(console|json)\n(.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"`([\w.-]+\.json)`[^`\n]*:\s*$")
 _ID = re.compile(r"\b(?=[0-9a-z-]*\d)(?=[0-9a-z-]*[a-z])[0-9a-z][0-9a-z-]{11,}\b", re.I)
@@ -56,9 +59,13 @@ def kind(line: str) -> str:
 
 
 def first_missing(shown: tuple[str, ...], written: str) -> str | None:
-    """The first shown line that the output has none of its kind for, after those found before; ``...`` skips any."""
+    """The first shown line that the output has none of its kind for, after those found before.
+
+    ``...`` stands for any lines, and at the end of a line for any rest.
+    """
     actual = iter([kind(line) for line in written.splitlines()])
     for line in shown:
-        if line.strip() != "..." and not any(kind(line) == candidate for candidate in actual):
+        wanted, cut, _ = line.partition("...")
+        if not any(kind(wanted) == found or (cut and found.startswith(kind(wanted))) for found in actual):
             return line
     return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
+import psutil
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
@@ -117,3 +118,15 @@ def eventually(condition: Callable[[], object], *, within_s: float, what: str) -
     while not condition():
         assert monotonic() < deadline, f"not within {within_s:g} s: {what}"
         sleep(POLL_S)
+
+
+def left_running(folder: Path) -> list[psutil.Process]:
+    """Processes whose home is in this folder: each of our parts, and whatever those started."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("HOME", "").startswith(str(folder)):
+                found.append(process)
+        except psutil.Error:  # it has ended, or it is not ours to look at
+            continue
+    return found

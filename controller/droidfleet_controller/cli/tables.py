@@ -98,9 +98,10 @@ def tasks(items: Iterable[task_pb2.TaskTemplate]) -> Table:
     return made
 
 
-def executions(items: Iterable[execution_pb2.Execution]) -> Table:
+def executions(items: Iterable[execution_pb2.Execution], *, now: datetime) -> Table:
     """One row an execution."""
     made = table("Execution", "Device", "Task", "State", "Steps", "Created", "What happened")
+    made.columns[0].no_wrap = made.columns[5].no_wrap = True
     for item in items:
         made.add_row(
             cell(item.execution_id),
@@ -108,8 +109,8 @@ def executions(items: Iterable[execution_pb2.Execution]) -> Table:
             cell(f"{item.task_id} r{item.revision}"),
             state(documents.state_of(item)),
             cell(f"{item.steps_done}/{item.step_count}"),
-            cell(moment(documents.instant(item.created_at))),
-            cell(_happened(item)),
+            cell(age(documents.instant(item.created_at), now)),
+            cell(_briefly(item)),
         )
     return made
 
@@ -215,7 +216,7 @@ def _target(target: execution_pb2.Target) -> str:
     bounds = target.bounds
     label = json.dumps(cut(target.text or target.description, MAX_OUTPUT_LENGTH), ensure_ascii=False)
     kind = target.class_name.rpartition(".")[2] or "node"
-    id_part = f" {target.resource_id}" if target.resource_id else ""
+    id_part = f" {target.resource_id.rpartition('/')[2]}" if target.resource_id else ""
     return f"{kind} {label}{id_part} [{bounds.left},{bounds.top}][{bounds.right},{bounds.bottom}]"
 
 
@@ -231,6 +232,14 @@ def _happened(item: execution_pb2.Execution) -> str:
     if failed is None:
         return escape(f"{result.code}: {result.message}")
     return escape(f"{result.code} at {failed.id}: {failed.message}")
+
+
+def _briefly(item: execution_pb2.Execution) -> str:
+    """The same in a few words: what went wrong and where, without the sentence that explains it."""
+    result = item.result
+    if not item.HasField("result") or result.successful:
+        return _happened(item)
+    return escape(f"{result.code} at {result.failed_step_id}" if result.failed_step_id else result.code)
 
 
 def _value(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -67,7 +68,7 @@ def list_executions(
     if output is not Output.TABLE:
         emit({"executions": [documents.execution_document(item) for item in items]}, output)
     elif items:
-        console().print(tables.executions(items))
+        console().print(tables.executions(items, now=datetime.now(UTC)))
     else:
         note("No executions.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -216,7 +216,7 @@ def _written(run_id: str, executions: list[execution_pb2.Execution], output: Out
     elif all(documents.state_of(item) in documents.TERMINAL for item in executions):
         console().print(tables.results(executions))
     else:
-        console().print(tables.executions(executions))
+        console().print(tables.executions(executions, now=datetime.now(UTC)))
         note(f"Watch them: droidfleet execution watch --run {run_id}")
 
 
