@@ -145,7 +145,8 @@ def execution(item: execution_pb2.Execution) -> RenderableType:
         ("Steps", cell(f"{item.steps_done}/{item.step_count}")),
         ("In progress", cell(item.current_step_id)),
         ("Cancel asked", cell("yes" if item.cancel_requested else "")),
-        ("Reason", cell(item.reason)),
+        # The result says the same, and more.
+        ("Reason", cell("" if item.HasField("result") else item.reason)),
         ("Created", cell(moment(documents.instant(item.created_at)))),
         ("Changed", cell(moment(documents.instant(item.updated_at)))),
         ("Result", cell(result.code)),
