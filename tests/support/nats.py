@@ -123,6 +123,10 @@ class NatsServer:
             process.kill()
             process.wait(STOP_TIMEOUT_S)
 
+    def lose_store(self) -> None:
+        """Throws away everything that a stopped server has stored."""
+        shutil.rmtree(self.store)
+
     def restart(self) -> None:
         """A graceful stop and a start on the same port."""
         self.stop()
