@@ -9,6 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from support.tls import CERTIFICATE, PRIVATE_KEY
 from support.workplace import Workplace, eventually, left_running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
@@ -66,3 +67,21 @@ def test_agent_whose_broker_is_down_waits_for_it(workplace: Workplace) -> None:
         "agent", "droidfleet-agent", "run", "--name", "a", "--serial", "127.0.0.1:9", "--nats", "nats://127.0.0.1:1"
     )
     part.wait_until(lambda: "127.0.0.1:1" in part.log_tail(), within_s=START_S, what="saying which broker it misses")
+
+
+def test_controller_with_tls_and_a_token_may_listen_anywhere_and_lets_only_bearers_in(workplace: Workplace) -> None:
+    data, folder = workplace.folder / "data", workplace.folder
+    for name, text in (("cert", CERTIFICATE), ("key", PRIVATE_KEY), ("token", "s3cret"), ("wrong", "guess")):
+        (folder / name).write_text(text)
+    secured = {"DROIDFLEET_TLS_CERT": "cert", "DROIDFLEET_TLS_KEY": "key", "DROIDFLEET_API_TOKEN_FILE": "token"}
+    env = {**workplace.env, **{name: str(folder / file) for name, file in secured.items()}}
+    serving = Workplace(folder, env, workplace.parts)
+    part = serving.start("serve", "droidfleet", "serve", "--data", str(data), *ANY_PORTS, "--listen", "0.0.0.0:0")
+    part.wait_until((data / "serve.json").exists, within_s=START_S, what="serving")
+    api = "localhost:" + json.loads((data / "serve.json").read_text())["api"].rpartition(":")[2]
+
+    bearer = Workplace(folder, {**env, "DROIDFLEET_TLS_CA": str(folder / "cert")}, workplace.parts)
+    assert bearer.droidfleet("task", "list", "--api", api).code == 0
+    env = {**bearer.env, "DROIDFLEET_API_TOKEN_FILE": str(folder / "wrong")}
+    refused = Workplace(folder, env, workplace.parts).droidfleet("task", "list", "--api", api)
+    assert (refused.code, first_code(refused.err)) == (4, "TOKEN_REQUIRED"), refused
