@@ -41,7 +41,7 @@ class Journal(ABC):
     - Every event waits in the outbox, in the order of writing, until `sent`. What ended an attempt stays with the
       attempt (`Attempt.last`) until `forget`, so that it can be sent again.
     - Bounded by its `Limits`.
-    - One caller at a time.
+    - Safe to call from several tasks of one event loop; calls that overlap take effect one after the other.
     """
 
     @abstractmethod
