@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,6 +35,8 @@ from droidfleet_shared.bus.messages import (
     Wanted,
 )
 from droidfleet_shared.bus.port import BusMessage
+from droidfleet_shared.clock import SystemClock
+from droidfleet_shared.errors import UnavailableError
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import StepResult, TaskResult
 from support.bus import running_link
@@ -40,6 +44,7 @@ from support.waiting import until
 
 READY_S = 20.0
 CALL_S = 10.0
+READ_AGAIN_S = 0.05
 
 
 def document(task_id: str = "tea", *, agent: str = "", steps: int = 2, **fields: object) -> str:
@@ -107,10 +112,25 @@ class Api:
         """One device."""
         return (await self.fleet.GetDevice(fleet_pb2.GetDeviceRequest(name=name), timeout=CALL_S)).device
 
+    async def get(self, path: str, *, token: str = "") -> tuple[int, str]:
+        """Status and body of the HTTP side."""
+        return await asyncio.to_thread(_http_get, f"http://{self.http}{path}", token)
+
     async def events(self, *, execution_id: str = "", device: str = "") -> list[fleet_pb2.FleetEvent]:
         """The stored events."""
         request = fleet_pb2.WatchEventsRequest(execution_id=execution_id, device=device)
         return [item.event async for item in self.fleet.WatchEvents(request, timeout=CALL_S)]
+
+
+def _http_get(url: str, token: str) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=CALL_S) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
 
 
 def settings_for(data: Path, **overrides: object) -> ServeSettings:
@@ -305,6 +325,17 @@ class ScriptedAgent:
         await self.send(event)
         return event
 
+    async def run_when_assigned(self, execution_id: str, *, within_s: float = 60.0) -> None:
+        """Reads its document again and again, as an agent does now and then, until it can run the execution."""
+        async with asyncio.timeout(within_s):
+            while execution_id not in self.assignments:
+                try:
+                    await self.read()
+                except UnavailableError:
+                    await self.link.wait_connected(SystemClock().deadline(within_s))
+                await asyncio.sleep(READ_AGAIN_S)
+        await self.run(execution_id)
+
     async def run(self, execution_id: str) -> None:
         """The whole life of an execution that succeeds."""
         await self.assigned(execution_id)
@@ -358,5 +389,5 @@ async def scripted_agent(
         if hello:
             reply = await agent.hello()
             assert reply.granted, reply.holder
-        await agent.read()
+            await agent.read()
         yield agent
