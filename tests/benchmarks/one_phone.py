@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,26 @@ def connected_phone(*, latency: str) -> Iterator[ConnectedPhone]:
             yield ConnectedPhone(serial, server.port)
         finally:
             server.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedPhones:
+    """Several phones, and the port of the adb server that knows them."""
+
+    serials: tuple[str, ...]
+    adb_port: int
+
+
+@contextmanager
+def connected_phones(count: int) -> Iterator[ConnectedPhones]:
+    """Shops without latency, connected and listed as `device`."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        ports = [stack.enter_context(_phone("zero")) for _ in range(count)]
+        server = adb_support.AdbServer(port=_free_port(), home=home)
+        stack.callback(server.stop)
+        server.start()
+        yield ConnectedPhones(tuple(server.connect(f"127.0.0.1:{port}") for port in ports), server.port)
 
 
 @contextmanager
