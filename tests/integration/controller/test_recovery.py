@@ -167,7 +167,7 @@ async def test_a_killed_controllers_broker_is_ended_by_the_next_one(tmp_path: Pa
         port = int(api.nats.rpartition(":")[2])
     # As after a kill -9: the broker still runs with our configuration, and its pid stands in the file.
     (store / "nats-server.conf").write_text(kept["conf"].replace("port: -1", f"port: {port}"))
-    left = subprocess.Popen(
+    left = subprocess.Popen(  # noqa: ASYNC220  # waited for below
         [server_binary(), "-c", str(store / "nats-server.conf"), "-P", str(pid_file)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
