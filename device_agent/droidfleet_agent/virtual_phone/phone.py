@@ -18,14 +18,16 @@ from droidfleet_agent.virtual_phone.effects import EffectLog
 from droidfleet_agent.virtual_phone.facts import InstalledPackage, Knobs, Media, Orientation, PhoneFocus, Point
 from droidfleet_agent.virtual_phone.hierarchy import hierarchy, stock_hierarchy
 from droidfleet_agent.virtual_phone.identity import PhoneIdentity
-from droidfleet_agent.virtual_phone.model.keys import KEY_NAMES, Keys, is_control
+from droidfleet_agent.virtual_phone.installed import installed_packages
+from droidfleet_agent.virtual_phone.model.keys import KEY_NAMES, Keys
 from droidfleet_agent.virtual_phone.model.methods import InputMethods
 from droidfleet_agent.virtual_phone.model.pages import Pages
 from droidfleet_agent.virtual_phone.model.performer import Performer
+from droidfleet_agent.virtual_phone.model.recorder import Recorder
 from droidfleet_agent.virtual_phone.model.state import AppState, PhoneState, Shade
 from droidfleet_agent.virtual_phone.model.system import KEYBOARD, LAUNCHER, SYSTEM_UI, system_apps
 from droidfleet_agent.virtual_phone.model.texts import Texts
-from droidfleet_agent.virtual_phone.model.touch import LONG_PRESS_MS, STEP_MS, Hit, Touch, describe
+from droidfleet_agent.virtual_phone.model.touch import LONG_PRESS_MS, STEP_MS, Touch
 from droidfleet_agent.virtual_phone.model.view import ViewNode
 from droidfleet_agent.virtual_phone.model.windows import Windows
 from droidfleet_agent.virtual_phone.scenario.models import App, Scenario
@@ -67,9 +69,10 @@ class VirtualPhone:
         self._touch = Touch(self._state, self._windows, self._pages, performer, self._texts)
         self._keys = Keys(self._state, self._pages, self._texts, self._touch)
         self._methods = InputMethods(self._state)
+        self._recorder = Recorder(effects, self._windows, self._texts)
         self._dump: tuple[tuple[int, bool, int, bool], str] | None = None
         phone_apps[LAUNCHER].variables["apps"] = [
-            {"package": app.package, "label": self._pages.label(app.package)} for app in scenario.apps
+            {"package": app.package, "label": self._pages.label_of(app)} for app in scenario.apps
         ]
         self._pages.go_home()
         if scenario.start is not None:
@@ -150,25 +153,9 @@ class VirtualPhone:
 
     def packages(self, *, third_party_only: bool = False) -> tuple[InstalledPackage, ...]:
         """Installed packages, by name."""
-        apps = {app.package: app for app in (*system_apps(), *self.scenario.apps)}
-        found = [self._package(app) for app in apps.values() if not (third_party_only and app.system)]
-        for package in self._methods.packages:
-            if package not in apps:
-                path = f"/data/app/{package}/base.apk"
-                found.append(InstalledPackage(package, package, "1.0", 1, False, "", path))
-        return tuple(sorted(found, key=lambda one: one.package))
-
-    def _package(self, app: App) -> InstalledPackage:
-        place = "/system/app" if app.system else "/data/app"
-        return InstalledPackage(
-            app.package,
-            app.label.text((dict(app.variables), self._state.facts)),
-            app.version,
-            app.version_code,
-            app.system,
-            app.activity_name(app.home),
-            f"{place}/{app.package}/base.apk",
-        )
+        label = self._pages.label_of
+        found = installed_packages((*system_apps(), *self.scenario.apps), self._methods.packages, label)
+        return tuple(one for one in found if not (third_party_only and one.system))
 
     def running_packages(self) -> tuple[str, ...]:
         """Packages with a process (for `ps -A`), by name."""
@@ -271,33 +258,21 @@ class VirtualPhone:
         hit = touch.hit(x, y)
         long = duration_ms >= LONG_PRESS_MS
         swallowed = self.knobs.swallow_taps > 0
-        details: dict[str, object] = {"x": x, "y": y, "outcome": "swallowed" if swallowed else self._outcome(hit)}
-        self._record_hit("long_press" if long else "tap", hit, details)
+        outcome = "nothing" if hit is None or not self.screen_on else hit.outcome
+        kind = "long_press" if long else "tap"
+        self._recorder.hit(kind, hit, x=x, y=y, outcome="swallowed" if swallowed else outcome)
         if swallowed:
             self.knobs.swallow_taps -= 1
         else:
             touch.tap(x, y, hit, long=long)
         return True
 
-    def _outcome(self, hit: Hit | None) -> str:
-        if not self.screen_on or hit is None or hit.taker is None:
-            return "nothing"
-        return "taken" if hit.taker.enabled else "disabled"
-
-    def _record_hit(self, kind: str, hit: Hit | None, details: Mapping[str, object]) -> None:
-        focused = self.focused_node()
-        target = describe(hit, hide_text=focused is not None and focused.secret)
-        package = self.focus().package if hit is None else hit.deepest.package
-        if target is not None and target.bounds == (0, 0, 0, 0):
-            details = {key: value for key, value in details.items() if key not in ("x", "y")}
-        self.effects.record(kind, package=package, target=target, details=details)
-
     def swipe(self, points: Sequence[Point], steps: int) -> bool:
         """Moves a finger along the points (two or more), ``steps`` times 5 ms for each leg."""
         if len(points) < 2 or not all(self._touch.on_display(*point) for point in points):
             return False
-        details = {"from": list(points[0]), "to": list(points[-1]), "steps": steps}
-        self._record_hit("swipe", self._touch.hit(*points[0]), details)
+        hit = self._touch.hit(*points[0])
+        self._recorder.hit("swipe", hit, start=list(points[0]), end=list(points[-1]), steps=steps)
         self._touch.move(points, max(1, steps) * STEP_MS)
         return True
 
@@ -305,7 +280,7 @@ class VirtualPhone:
         """Long-presses at ``start``, moves to ``end``, releases."""
         if not self._touch.on_display(*start) or not self._touch.on_display(*end):
             return False
-        self._record_hit("drag", self._touch.hit(*start), {"from": list(start), "to": list(end), "steps": steps})
+        self._recorder.hit("drag", self._touch.hit(*start), start=list(start), end=list(end), steps=steps)
         self._touch.move([start, end], max(1, steps) * STEP_MS, held=True)
         return True
 
@@ -314,8 +289,7 @@ class VirtualPhone:
         present = self.current(node)
         if present is None:
             return False
-        details = {"forward": forward, "vertical": vertical}
-        self._record_hit("scroll", Hit(self._windows.active(), present, present), details)
+        self._recorder.on("scroll", present, forward=forward, vertical=vertical)
         return self._touch.scroll_page(present, forward=forward, to_end=to_end)
 
     # -- keys and text -------------------------------------------------------------------------------------------
@@ -325,15 +299,12 @@ class VirtualPhone:
         code = KEY_NAMES.get(name)
         if code is None:
             return False
-        self.effects.record("key", package=self.focus().package, details={"key": name, "code": code})
+        self._recorder.note("key", key=name, code=code)
         return self._keys.press(code, 0)
 
     def press_key_code(self, code: int, meta: int = 0) -> bool:
         """`pressKeyCode` by Android key code (111 is Escape: hides the keyboard only)."""
-        focused = self.focused_node()
-        secret = focused is not None and focused.secret and not is_control(code)
-        details: dict[str, object] = {"code": None if secret else code, "meta": meta}
-        self.effects.record("key", package=self.focus().package, details=details)
+        self._recorder.key(code, meta)
         return self._keys.press(code, meta)
 
     def set_text(self, node: ViewNode, text: str) -> bool:
@@ -341,19 +312,12 @@ class VirtualPhone:
         present = self.current(node)
         if present is None or not present.editable:
             return False
-        self._record_text("set_text", present, text)
+        self._recorder.text("set_text", present, text)
         if self.knobs.lossy_set_texts > 0 and text:
             self.knobs.lossy_set_texts -= 1
             lost = self._random.randrange(len(text))
             text = text[:lost] + text[lost + 1 :]
         return self._texts.put(present, text)
-
-    def _record_text(self, kind: str, node: ViewNode | None, text: str) -> None:
-        details: dict[str, object] = {"length": len(text)}
-        if node is None or not node.secret:
-            details["text"] = text
-        hit = None if node is None else Hit(self._windows.active(), node, node)
-        self.effects.record(kind, package=self.focus().package, target=describe(hit, hide_text=False), details=details)
 
     def clear_text(self, node: ViewNode) -> bool:
         """`set_text` with nothing."""
@@ -361,7 +325,7 @@ class VirtualPhone:
 
     def type_text(self, text: str) -> bool:
         """Commits text at the cursor of the focused field, as a keyboard does. False without a focused field."""
-        self._record_text("type_text", self.focused_node(), text)
+        self._recorder.text("type_text", self.focused_node(), text)
         return self._texts.insert(text)
 
     def clear_focused_text(self) -> bool:
@@ -376,7 +340,7 @@ class VirtualPhone:
 
     def set_clipboard(self, text: str) -> None:
         """Replaces the clipboard."""
-        self.effects.record("set_clipboard", package=self.focus().package, details={"length": len(text)})
+        self._recorder.note("set_clipboard", length=len(text))
         self._state.clipboard = text
 
     def paste(self) -> bool:
@@ -410,7 +374,7 @@ class VirtualPhone:
 
     def set_default_input_method(self, method_id: str) -> bool:
         """`ime set`. False when it is not enabled."""
-        self.effects.record("select_input_method", package=self.focus().package, details={"id": method_id})
+        self._recorder.note("select_input_method", id=method_id)
         return self._methods.select(method_id)
 
     # -- apps and device -----------------------------------------------------------------------------------------
@@ -421,46 +385,46 @@ class VirtualPhone:
         screen = None if app is None or activity is None else _screen_of(app.app, activity)
         started = app is not None and (activity is None or screen is not None)
         started = started and self._pages.start_app(package, screen)
-        self.effects.record("start_app", package=package, details={"activity": activity, "started": started})
+        self._recorder.note("start_app", package=package, activity=activity, started=started)
         return started
 
     def stop_app(self, package: str) -> bool:
         """Force-stops an app. False for an unknown package."""
-        self.effects.record("stop_app", package=package)
+        self._recorder.note("stop_app", package=package)
         return self._pages.stop_app(package)
 
     def clear_app(self, package: str) -> bool:
         """Stops an app and gives it its first state again. False for an unknown package."""
-        self.effects.record("clear_app", package=package)
+        self._recorder.note("clear_app", package=package)
         return self._pages.clear_app(package)
 
     def set_orientation(self, orientation: Orientation) -> None:
         """Rotates the phone and lays out again."""
         rotation = _ROTATIONS.get(orientation)
-        self.effects.record("orientation", package=self.focus().package, details={"orientation": orientation})
+        self._recorder.note("orientation", orientation=orientation)
         if rotation is not None and rotation != self._state.rotation:
             self._state.rotation = rotation
             self._state.window_changed()
 
     def freeze_rotation(self, frozen: bool) -> None:
         """Records the request; the phone never rotates by itself."""
-        self.effects.record("freeze_rotation", package=self.focus().package, details={"frozen": frozen})
+        self._recorder.note("freeze_rotation", frozen=frozen)
 
     def wake(self) -> bool:
         """Turns the display on. The lock screen is in front after a sleep."""
-        self.effects.record("wake", package=self.focus().package)
+        self._recorder.note("wake")
         self._keys.wake()
         return True
 
     def sleep(self) -> bool:
         """Turns the display off and locks."""
-        self.effects.record("sleep", package=self.focus().package)
+        self._recorder.note("sleep")
         self._keys.sleep()
         return True
 
     def dismiss_keyguard(self) -> bool:
         """`wm dismiss-keyguard`: removes the lock screen while the display is on."""
-        self.effects.record("dismiss_keyguard", package=self.focus().package)
+        self._recorder.note("dismiss_keyguard")
         return self._keys.unlock()
 
     def open_notification(self) -> bool:
@@ -473,7 +437,7 @@ class VirtualPhone:
 
     def _open_shade(self, shade: Shade) -> bool:
         state = self._state
-        self.effects.record(f"open_{shade}", package=self.focus().package)
+        self._recorder.note(f"open_{shade}")
         if state.locked or not state.screen_on:
             return False
         state.keyboard = False

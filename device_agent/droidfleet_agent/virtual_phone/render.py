@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import io
-import itertools
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from droidfleet_agent.virtual_phone.facts import Media
 from droidfleet_agent.virtual_phone.icons import draw_icon
+from droidfleet_agent.virtual_phone.lettering import Box, line_width, write
 from droidfleet_agent.virtual_phone.model.text import LINE_HEIGHT, wrapped
 from droidfleet_agent.virtual_phone.model.view import ViewNode
 from droidfleet_agent.virtual_phone.model.windows import Window
 from droidfleet_agent.virtual_phone.scenario import widgets as wid
 from droidfleet_agent.virtual_phone.scenario.models import Theme
-
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 _BLACK, _WHITE = "#000000", "#ffffff"
 _MUTED, _RAISED, _LINE, _DISABLED = "#6b7280", "#f1f3f6", "#dadce0", "#b8bdc6"
@@ -35,24 +31,6 @@ _FIXED = {
 _KEY_ICONS = {"Delete": "key_delete", "Shift": "key_shift", "Enter": "key_enter"}
 _DIM = (0, 0, 0, 110)
 """What lies over an app while a dialog is open."""
-_CJK_FONTS = (
-    "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
-    "/usr/share/fonts/truetype/noto/NotoSansCJK-Regular.ttc",
-    "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
-    "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
-    "/System/Library/Fonts/PingFang.ttc",
-    "C:/Windows/Fonts/msyh.ttc",
-)
-"""Where fonts with Chinese glyphs usually are; without one such characters are drawn as boxes."""
-_LATIN_FONTS = (
-    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
-    "/System/Library/Fonts/Helvetica.ttc",
-    "C:/Windows/Fonts/arial.ttf",
-)
-"""Where fonts with accented letters and symbols usually are; Pillow's own has few of them."""
-_FIRST_WIDE = 0x2E80
-"""From here on characters are Chinese, Japanese, Korean or symbols as wide as those."""
 _TOAST_FONT_DP, _TOAST_ABOVE_DP = 14, 120
 
 
@@ -84,24 +62,6 @@ def render(
     return out.getvalue()
 
 
-@lru_cache(maxsize=64)
-def _font(size: int) -> Font:
-    return ImageFont.load_default(size)
-
-
-@lru_cache(maxsize=128)
-def _font_of(places: tuple[str, ...], size: int) -> Font | None:
-    path = next((path for path in places if Path(path).exists()), None)
-    return None if path is None else ImageFont.truetype(path, size)
-
-
-def _script(char: str) -> tuple[str, ...]:
-    """Where a font for the character is looked for; nowhere: Pillow's own has it."""
-    if char.isascii():
-        return ()
-    return _CJK_FONTS if ord(char) >= _FIRST_WIDE else _LATIN_FONTS
-
-
 class _Painter:
     def __init__(self, image: Image.Image, px: float) -> None:
         self._image = image
@@ -123,15 +83,15 @@ class _Painter:
 
     def toast(self, text: str) -> None:
         size = round(_TOAST_FONT_DP * self._px)
-        width = min(self._image.width - 8 * size, round(self._font_width(text, size)) + 4 * size)
+        width = min(self._image.width - 8 * size, round(line_width(text, size)) + 4 * size)
         lines = wrapped(text, float(size), max(1, width - 3 * size), 2)
         height = round(len(lines) * size * LINE_HEIGHT) + 2 * size
         left = (self._image.width - width) // 2
         top = self._image.height - round(_TOAST_ABOVE_DP * self._px) - height
         self._draw.rounded_rectangle((left, top, left + width, top + height), height // 3, fill="#323232")
         for number, line in enumerate(lines):
-            x = left + (width - self._font_width(line, size)) / 2
-            self._text((x, top + size + number * size * LINE_HEIGHT), line, size, _WHITE)
+            x = left + (width - line_width(line, size)) / 2
+            self._write((x, top + size + number * size * LINE_HEIGHT), line, size, _WHITE)
 
     # -- nodes ---------------------------------------------------------------------------------------------------
 
@@ -289,7 +249,7 @@ class _Painter:
         self._paragraph(node, node.text, color)
         if node.focused:
             last = node.text.split("\n")[-1] if node.value else ""
-            x = node.left + node.spec.pad[0] + self._font_width(last, round(node.spec.font))
+            x = node.left + node.spec.pad[0] + line_width(last, round(node.spec.font))
             x = min(x, node.right - node.spec.pad[2])
             self._draw.line(
                 (x, node.bottom - node.spec.pad[3] - node.spec.font * LINE_HEIGHT, x, node.bottom - node.spec.pad[3]),
@@ -334,7 +294,7 @@ class _Painter:
             y += max(0.0, (room - len(lines) * size * LINE_HEIGHT) / 2)
         for line in lines:
             if y + size > node.seen_top and y < node.seen_bottom:
-                self._text((x, y), line, self._fitting(line, size, width), color, bold=bold, clip=_box(node))
+                self._write((x, y), line, self._fitting(line, size, width), color, bold=bold, clip=_box(node))
             y += size * LINE_HEIGHT
 
     def _centered(self, node: ViewNode, text: str, color: str) -> None:
@@ -342,58 +302,19 @@ class _Painter:
             return
         width = node.right - node.left
         size = self._fitting(text, round(node.spec.font), width)
-        x = node.left + (width - self._font_width(text, size)) / 2
+        x = node.left + (width - line_width(text, size)) / 2
         y = (node.top + node.bottom) / 2 - size * LINE_HEIGHT / 2
-        self._text((x, y), text, size, color, clip=_box(node))
+        self._write((x, y), text, size, color, clip=_box(node))
 
     def _fitting(self, text: str, size: int, width: int) -> int:
         """The layout only estimates widths: a line that a real font draws wider is drawn a little smaller."""
-        needed = self._font_width(text, size)
+        needed = line_width(text, size)
         return size if needed <= width or needed == 0 else max(size * 2 // 3, int(size * width / needed))
 
-    def _font_width(self, text: str, size: int) -> float:
-        return float(sum(self._glyph_font(part, size).getlength(part) for part in _runs(text)))
-
-    def _text(
-        self,
-        at: tuple[float, float],
-        text: str,
-        size: int,
-        color: str,
-        *,
-        bold: bool = False,
-        clip: tuple[int, int, int, int] | None = None,
+    def _write(
+        self, at: tuple[float, float], text: str, size: int, color: str, *, bold: bool = False, clip: Box | None = None
     ) -> None:
-        x, y = at
-        stroke = 1 if bold else 0
-        if clip is not None and (y < clip[1] - 1 or y + size > clip[3] + size // 3):
-            self._clipped_text(at, text, size, color, bold=bold, clip=clip)
-            return
-        for part in _runs(text):
-            font = self._glyph_font(part, size)
-            self._draw.text(
-                (x, y + size * (LINE_HEIGHT - 1) / 2),
-                part,
-                fill=color,
-                font=font,
-                stroke_width=stroke,
-                stroke_fill=color,
-            )
-            x += font.getlength(part)
-
-    def _clipped_text(
-        self, at: tuple[float, float], text: str, size: int, color: str, *, bold: bool, clip: tuple[int, int, int, int]
-    ) -> None:
-        """A line that its container cuts: drawn on a copy, of which the visible part is taken back."""
-        layer = self._image.copy()
-        drawn, self._draw = self._draw, ImageDraw.Draw(layer)
-        self._text(at, text, size, color, bold=bold)
-        self._draw = drawn
-        self._image.paste(layer.crop(clip), (clip[0], clip[1]))
-
-    def _glyph_font(self, text: str, size: int) -> Font:
-        places = _script(text[0]) if text else ()
-        return (_font_of(places, size) if places else None) or _font(size)
+        write(self._image, at, text, size, color, bold=bold, clip=clip)
 
     def _color(self, name: str) -> str:
         if name.startswith("#"):
@@ -411,8 +332,3 @@ def _box(node: ViewNode) -> tuple[int, int, int, int]:
         max(node.seen_left, node.seen_right - 1),
         max(node.seen_top, node.seen_bottom - 1),
     )
-
-
-def _runs(text: str) -> list[str]:
-    """The text in runs of characters that one font can draw."""
-    return ["".join(run) for _, run in itertools.groupby(text, key=_script)]

@@ -52,9 +52,7 @@ class Layout:
             exact_height = height < INFINITE or spec.height >= 0
             height = height if spec.height == FILL else min(spec.height, height)
         left, top, right, bottom = spec.pad
-        inner_width = width - left - right if width < INFINITE else INFINITE
-        inner_height = height - top - bottom if height < INFINITE else INFINITE
-        need_width, need_height = self._content(node, max(0, inner_width), max(0, inner_height))
+        need_width, need_height = self._content(node, _less(width, left + right), _less(height, top + bottom))
         node.w = width if exact_width else min(need_width + left + right, width)
         node.h = height if exact_height else min(need_height + top + bottom, height)
 
@@ -106,14 +104,14 @@ class Layout:
                 flexible.append(child)
                 weights += spec.weight or 1.0
                 continue
-            self.measure(child, max(0, width - spec.margin[0] - spec.margin[2]), max(0, height - used))
+            self.measure(child, _less(width, spec.margin[0] + spec.margin[2]), _less(height, used))
             used += child.h
             widest = max(widest, child.w + spec.margin[0] + spec.margin[2])
-        free = max(0, height - used)
+        free = _less(height, used)
         for child in flexible:
             spec = child.spec
             share = int(free * (spec.weight or 1.0) / weights)
-            self.measure(child, max(0, width - spec.margin[0] - spec.margin[2]), share, exact_height=True)
+            self.measure(child, _less(width, spec.margin[0] + spec.margin[2]), share, exact_height=True)
             used += child.h
             widest = max(widest, child.w + spec.margin[0] + spec.margin[2])
         return min(widest, width), used
@@ -136,18 +134,18 @@ class Layout:
                 flexible.append(child)
                 weights += spec.weight or 1.0
                 continue
-            inner = max(0, height - spec.margin[1] - spec.margin[3])
-            self.measure(child, max(0, width - used), inner)
+            inner = _less(height, spec.margin[1] + spec.margin[3])
+            self.measure(child, _less(width, used), inner)
             used += child.w
             if spec.height == FILL:
                 stretched.append(child)
             else:
                 tallest = max(tallest, child.h + spec.margin[1] + spec.margin[3])
-        free = max(0, width - used)
+        free = _less(width, used)
         for child in flexible:
             spec = child.spec
             share = int(free * (spec.weight or 1.0) / weights)
-            inner = max(0, height - spec.margin[1] - spec.margin[3])
+            inner = _less(height, spec.margin[1] + spec.margin[3])
             self.measure(child, share, inner, exact_width=True)
             used += child.w
             if spec.height == FILL:
@@ -172,7 +170,7 @@ class Layout:
                 stretched.append(child)
                 continue
             across, down = spec.margin[0] + spec.margin[2], spec.margin[1] + spec.margin[3]
-            self.measure(child, max(0, width - across), max(0, height - down))
+            self.measure(child, _less(width, across), _less(height, down))
             if not child.ghost:
                 widest = max(widest, child.w + across)
                 tallest = max(tallest, child.h + down)
@@ -183,7 +181,7 @@ class Layout:
             spec = child.spec
             across, down = spec.margin[0] + spec.margin[2], spec.margin[1] + spec.margin[3]
             inner = widest if wanted is None and widest else width
-            self.measure(child, max(0, inner - across), max(0, tallest - down), exact_height=True)
+            self.measure(child, _less(inner, across), max(0, tallest - down), exact_height=True)
             widest = max(widest, child.w + across)
         return min(widest, width), min(tallest, height)
 
@@ -278,6 +276,11 @@ class Layout:
             x = left + margin[0] + _aligned(align, width - child.w - margin[0] - margin[2])
             y = top + margin[1] + _aligned(align, height - child.h - margin[1] - margin[3])
             self.place(child, x, y, clip, shown=shown)
+
+
+def _less(length: int, by: int) -> int:
+    """What is left of a length, never negative; an infinite one stays infinite."""
+    return INFINITE if length >= INFINITE else max(0, length - by)
 
 
 def _aligned(align: str | None, free: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from droidfleet_agent.virtual_phone.model.state import MAX_STACK, AppState, PageState, PhoneState, first_variables
-from droidfleet_agent.virtual_phone.scenario.models import Page
+from droidfleet_agent.virtual_phone.scenario.models import App, Page
 from droidfleet_agent.virtual_phone.scenario.template import copied
 
 
@@ -95,15 +95,18 @@ class Pages:
         state = self._state
         launcher = state.apps[state.launcher]
         launcher.variables["recent"] = [
-            {"package": package, "label": self.label(package)} for package in state.recent if state.apps[package].stack
+            {"package": package, "label": self.label_of(state.apps[package].app)}
+            for package in state.recent
+            if state.apps[package].stack
         ]
         self._front(launcher)
         self.open_screen(launcher, "recents", clear=True)
 
-    def label(self, package: str) -> str:
+    def label_of(self, app: App) -> str:
         """The app's name for people."""
-        app = self._state.apps[package]
-        return app.app.label.text((app.variables, self._state.facts))
+        state = self._state.apps.get(app.package)
+        variables = first_variables(app) if state is None else state.variables
+        return app.label.text((variables, self._state.facts))
 
     def start_app(self, package: str, screen: str | None = None) -> bool:
         """Brings an app to the front. False for a package that has no screens here."""

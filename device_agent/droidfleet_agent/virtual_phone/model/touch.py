@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from droidfleet_agent.virtual_phone.effects import Target
 from droidfleet_agent.virtual_phone.model.assign import assign
 from droidfleet_agent.virtual_phone.model.pages import Pages
 from droidfleet_agent.virtual_phone.model.performer import Performer, with_value
@@ -19,7 +18,6 @@ from droidfleet_agent.virtual_phone.model.system import (
     KEY_SHIFT,
     KEY_SPACE,
     KEY_SYMBOLS,
-    KEYBOARD,
 )
 from droidfleet_agent.virtual_phone.model.texts import Texts
 from droidfleet_agent.virtual_phone.model.view import ViewNode
@@ -49,6 +47,13 @@ class Hit:
     window: Window
     taker: ViewNode | None
     deepest: ViewNode
+
+    @property
+    def outcome(self) -> str:
+        """What a touch comes to: ``taken``, ``disabled`` (swallowed by a disabled node) or ``nothing``."""
+        if self.taker is None:
+            return "nothing"
+        return "taken" if self.taker.enabled else "disabled"
 
 
 class Touch:
@@ -256,23 +261,6 @@ class Touch:
 
     def _first_offset(self, node: ViewNode) -> int:
         return self._furthest(node) if getattr(node.widget, "start_at", "start") == "end" else 0
-
-
-def describe(hit: Hit | None, *, hide_text: bool) -> Target | None:
-    """The effect log's account of a hit. ``hide_text`` for keys that type into a password field."""
-    if hit is None:
-        return None
-    node = hit.taker or hit.deepest
-    bounds = node.visible_bounds
-    secret = hide_text and hit.window.name == "keyboard"
-    text = "" if secret else node.text or (node.label() if not node.description else "")
-    return Target(
-        text=text,
-        description="" if secret or (node.package == KEYBOARD and hide_text) else node.description,
-        resource_id="" if secret else node.resource_id,
-        class_name=node.class_name,
-        bounds=(0, 0, 0, 0) if secret else (bounds.left, bounds.top, bounds.right, bounds.bottom),
-    )
 
 
 def _taker(node: ViewNode, x: float, y: float) -> ViewNode | None:
