@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -99,3 +100,17 @@ def test_controller_killed_in_mid_task_takes_up_where_it_was(workplace: Workplac
     serve(place, ports)
     watched = place.droidfleet("execution", "watch", execution.execution_id)
     assert (watched.code, orders(phone)) == (0, 1), watched
+
+
+def test_ctrl_c_stops_the_watching_and_not_the_execution(fleet: Fleet, at_fleet: Workplace) -> None:
+    phone = fleet.phones[0]
+    before = orders(phone)
+    watching = at_fleet.start("watching", "droidfleet", "task", "run", ORDER, "--device", phone.name, "--watch")
+    watching.wait_until(lambda: "RUNNING" in watching.log_tail(), within_s=END_S, what="it runs")
+    watching.process.send_signal(signal.SIGINT)
+    assert watching.process.wait(END_S) == 130
+    said = watching.log_tail()
+    assert "The executions go on. Watch them: droidfleet execution watch --run " in said, said
+    assert "Traceback" not in said, said
+    watched = at_fleet.droidfleet("execution", "watch", "--run", said.split()[-1])
+    assert (watched.code, orders(phone)) == (0, before + 1), watched
