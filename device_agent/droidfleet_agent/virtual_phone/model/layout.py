@@ -52,26 +52,33 @@ class Layout:
             exact_height = height < INFINITE or spec.height >= 0
             height = height if spec.height == FILL else min(spec.height, height)
         left, top, right, bottom = spec.pad
-        need_width, need_height = self._content(node, _less(width, left + right), _less(height, top + bottom))
+        need_width, need_height = self._content(
+            node, _less(width, left + right), _less(height, top + bottom), tall=exact_height
+        )
         node.w = width if exact_width else min(need_width + left + right, width)
         node.h = height if exact_height else min(need_height + top + bottom, height)
 
-    def _content(self, node: ViewNode, width: int, height: int) -> tuple[int, int]:
+    def _content(self, node: ViewNode, width: int, height: int, *, tall: bool) -> tuple[int, int]:
+        """What the content needs. ``tall``: the node takes all of ``height`` whatever that is."""
         flow = node.spec.flow
         if flow is Flow.LEAF:
             return self._leaf(node, width)
         if flow is Flow.COLUMN:
             return self._column(node, width, height)
         if flow is Flow.ROW:
-            return self._row(node, width, height)
+            return self._row(node, width, height, tall=tall)
         if flow is Flow.STACK:
-            return self._field(node, width) if node.editable and not node.children else self._stack(node, width, height)
+            return (
+                self._field(node, width)
+                if node.editable and not node.children
+                else self._stack(node, width, height, tall=tall)
+            )
         if node.make_row is not None:
             need_width, need_height = measure_rows(self, node, width, height)
         elif flow is Flow.SCROLL_DOWN:
             need_width, need_height = self._column(node, width, INFINITE)
         else:
-            need_width, need_height = self._row(node, INFINITE, height)
+            need_width, need_height = self._row(node, INFINITE, height, tall=tall)
         node.content = need_height if flow is Flow.SCROLL_DOWN else need_width
         return need_width, need_height
 
@@ -116,7 +123,7 @@ class Layout:
             widest = max(widest, child.w + spec.margin[0] + spec.margin[2])
         return min(widest, width), used
 
-    def _row(self, node: ViewNode, width: int, height: int) -> tuple[int, int]:
+    def _row(self, node: ViewNode, width: int, height: int, *, tall: bool) -> tuple[int, int]:
         gap = node.spec.gap
         used = tallest = 0
         weights = 0.0
@@ -152,21 +159,20 @@ class Layout:
                 stretched.append(child)
             else:
                 tallest = max(tallest, child.h + spec.margin[1] + spec.margin[3])
-        if stretched and node.spec.height is None:
+        if stretched and not tall and tallest:
             # match_parent inside wrap_content: as tall as the tallest of the others.
             for child in stretched:
-                inner = max(0, (tallest or child.h) - child.spec.margin[1] - child.spec.margin[3])
+                inner = max(0, tallest - child.spec.margin[1] - child.spec.margin[3])
                 self.measure(child, child.w, inner, exact_width=True, exact_height=True)
-        elif stretched:
-            tallest = max(tallest, height if height < INFINITE else max(child.h for child in stretched))
+        tallest = max([tallest, *(child.h + child.spec.margin[1] + child.spec.margin[3] for child in stretched)])
         return used, min(tallest, height)
 
-    def _stack(self, node: ViewNode, width: int, height: int) -> tuple[int, int]:
+    def _stack(self, node: ViewNode, width: int, height: int, *, tall: bool) -> tuple[int, int]:
         widest = tallest = 0
         stretched: list[ViewNode] = []
         for child in node.children:
             spec = child.spec
-            if not child.ghost and spec.height == FILL and node.spec.height is None:
+            if not child.ghost and spec.height == FILL and not tall:
                 stretched.append(child)
                 continue
             across, down = spec.margin[0] + spec.margin[2], spec.margin[1] + spec.margin[3]
