@@ -12,6 +12,7 @@ from random import Random
 import structlog
 
 from droidfleet_agent.driver.port import Phone, PhoneInfo, PhoneUnavailableError
+from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.port import Journal
 from droidfleet_agent.link.desired import DesiredSync
 from droidfleet_agent.link.heartbeat import Heartbeats, Identity, NameTakenError, Vitals
@@ -55,6 +56,7 @@ class Agent:
         clock: Clock,
         random: Random,
         settings: AgentSettings = AgentSettings(),
+        begun: BegunLog | None = None,
     ) -> None:
         self._identity = identity
         self._bus = bus
@@ -70,7 +72,9 @@ class Agent:
         self._ending = asyncio.Event()
         self.granted = asyncio.Event()
         """Set once the controller granted the name."""
-        self._worker = Worker(identity.name, phone=phone, journal=journal, clock=clock, changed=self._changed)
+        self._worker = Worker(
+            identity.name, phone=phone, journal=journal, clock=clock, changed=self._changed, begun=begun
+        )
         self._outbox = Outbox(
             identity.name,
             bus=bus,

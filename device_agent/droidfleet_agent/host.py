@@ -61,6 +61,7 @@ async def run_agent(
             clock=clock,
             random=random,
             settings=AgentSettings(heartbeat_s=options.heartbeat_s),
+            begun=state.begun(name),
         )
         refusal: NameTakenError | None = None
         async with asyncio.TaskGroup() as group:

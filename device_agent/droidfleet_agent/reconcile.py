@@ -28,7 +28,8 @@ class Situation:
     """Everything that the decision is taken on.
 
     ``document``: the newest one, or None before any was read. ``forgotten``: assigned attempts that were here, recorded
-    and dropped. ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
+    and dropped. ``begun``: assigned attempts that began in an earlier process and that the journal does not hold.
+    ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
     the agent. ``late``: accepted attempts that may not begin any more. ``unheard``: ended attempts whose result was
     sent and is not recorded after the time that this should take. ``judge``: says why an assignment must be refused, if
     it must.
@@ -37,6 +38,7 @@ class Situation:
     document: DesiredState | None
     attempts: Sequence[Attempt]
     forgotten: frozenset[Key]
+    begun: frozenset[Key]
     running: Key | None
     may_start: bool
     late: frozenset[Key]
@@ -57,6 +59,13 @@ class Refuse:
 
     assignment: Assignment
     refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """End an assignment that an earlier process began: what became of it died with that process."""
+
+    assignment: Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ class Start:
     attempt: Attempt
 
 
-Written = TakeOn | Refuse | Expire | AnswerCancelled | EndInterrupted
+Written = TakeOn | Refuse | GiveUp | Expire | AnswerCancelled | EndInterrupted
 """Actions that are an event in the journal, and nothing else."""
 
 Action = Written | CancelRunning | ReportAgain | Forget | Start
@@ -139,10 +148,9 @@ def reconcile(situation: Situation) -> list[Action]:
 
     if document is not None:
         # In the order of the document, which is the order of execution.
-        for name in dict.fromkeys(key(assignment) for assignment in document.executions):
-            if name not in known and name not in situation.forgotten and name not in recorded:
-                refusal = situation.judge(wanted[name])
-                actions.append(TakeOn(wanted[name]) if refusal is None else Refuse(wanted[name], refusal))
+        named = dict.fromkeys(key(assignment) for assignment in document.executions)
+        unmet = [name for name in named if name not in known and name not in situation.forgotten | recorded]
+        actions += [_meet(situation, wanted[name]) for name in unmet]
 
     for name, attempt in known.items():
         if name not in recorded:
@@ -152,6 +160,14 @@ def reconcile(situation: Situation) -> list[Action]:
     if start is not None and not any(isinstance(action, EndInterrupted) for action in actions):
         actions.append(Start(start))
     return actions
+
+
+def _meet(situation: Situation, assignment: Assignment) -> Action:
+    """What to do with an assignment that the journal does not hold."""
+    refusal = situation.judge(assignment)
+    if refusal is not None:
+        return Refuse(assignment, refusal)
+    return GiveUp(assignment) if key(assignment) in situation.begun else TakeOn(assignment)
 
 
 def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -> list[Action]:

@@ -1,4 +1,4 @@
-"""What an agent host keeps on disk: who it is, and which names it uses. Private to its user.
+"""What an agent host keeps on disk: who it is, which names it uses, what it began. Private to its user.
 
 ``$XDG_STATE_HOME/droidfleet`` (else ``~/.local/state/droidfleet``), or ``DROIDFLEET_STATE``.
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.link.heartbeat import name_taken
 from droidfleet_shared.errors import PreconditionError
 
@@ -47,7 +48,8 @@ class StateFolder:
             path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             # Also when it was there before, with the rights that some umask gave it.
             path.chmod(FOLDER_MODE)
-            (path / "names").mkdir(mode=FOLDER_MODE, exist_ok=True)
+            for folder in ("names", "begun"):
+                (path / folder).mkdir(mode=FOLDER_MODE, exist_ok=True)
 
     def host_id(self) -> str:
         """The host's random id, drawn once.
@@ -78,9 +80,7 @@ class StateFolder:
             StateError: the lock file cannot be written.
         """
         with self._explained():
-            # A digest, since a name may be longer than a file's name.
-            file = self.path / "names" / hashlib.sha256(name.encode()).hexdigest()[:32]
-            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, FILE_MODE)
+            descriptor = os.open(self.path / "names" / _file_name(name), os.O_RDWR | os.O_CREAT, FILE_MODE)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,6 +94,15 @@ class StateFolder:
         finally:
             os.close(descriptor)
 
+    def begun(self, name: str) -> BegunLog:
+        """What the agent of this name began on this host. Hold the name's lock.
+
+        Raises:
+            StateError: the file can be neither read nor written.
+        """
+        with self._explained():
+            return BegunLog(self.path / "begun" / _file_name(name))
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
@@ -104,6 +113,11 @@ class StateFolder:
                 f"the state folder {self.path} cannot be used: {error.strerror or error}.",
                 hint=f"Make it writable, or name another one with {STATE_ENV}.",
             ) from error
+
+
+def _file_name(name: str) -> str:
+    # A digest, since a name may be longer than a file's name.
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _write(file: Path, text: str) -> None:

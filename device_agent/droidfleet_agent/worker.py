@@ -18,6 +18,7 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.journal.attempt import Attempt, Phase, key
+from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.port import Journal, JournalFullError
 from droidfleet_agent.reconcile import (
     Action,
@@ -26,6 +27,7 @@ from droidfleet_agent.reconcile import (
     EndInterrupted,
     Expire,
     Forget,
+    GiveUp,
     Key,
     Refusal,
     Refuse,
@@ -56,6 +58,9 @@ RESEND_FIRST_S = 30.0
 RESEND_LAST_S = 15 * 60.0
 """A result that is not recorded is sent again after 30 s, then after twice as long each time, up to 15 minutes."""
 
+AFTER_EARLIER_EVENTS = 1_000_000
+"""Above every number that an earlier process gave to events of the attempt, which are lost with its journal."""
+
 START_EXPIRED = "START_EXPIRED"
 """The controller counts a rejection with this code as expired."""
 
@@ -75,14 +80,25 @@ class _Sent:
 
 
 class Worker:
-    """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state."""
+    """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state.
+
+    ``begun``: for a journal that does not outlive its process.
+    """
 
     def __init__(
-        self, agent: str, *, phone: Phone, journal: Journal, clock: Clock, changed: Callable[[], None]
+        self,
+        agent: str,
+        *,
+        phone: Phone,
+        journal: Journal,
+        clock: Clock,
+        changed: Callable[[], None],
+        begun: BegunLog | None = None,
     ) -> None:
         self._agent = agent
         self._engine = Engine(phone, clock=clock)
         self._journal = journal
+        self._begun = begun
         self._clock = clock
         self._changed = changed
         self._reporter = Reporter(agent, clock)
@@ -194,6 +210,7 @@ class Worker:
             document=self._document,
             attempts=attempts,
             forgotten=frozenset(forgotten),
+            begun=frozenset(key(each) for each in assigned if self._begun is not None and each in self._begun),
             running=running,
             may_start=self._may_start and not self._stopping,
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
@@ -236,6 +253,11 @@ class Worker:
                 await self._take_on(assignment, self._reporter.accepted(assignment))
             case Refuse(assignment, refusal):
                 await self._take_on(assignment, self._reporter.rejected(assignment, refusal.code, refusal.message))
+            case GiveUp(assignment):
+                attempt = Attempt(_ref(assignment), assignment.task, None, sequence=AFTER_EARLIER_EVENTS)
+                message = "The agent broke off while it ran this; how far it came is unknown, and it is not repeated."
+                result = self._ended(attempt, StepCode.AGENT_RESTARTED, message)
+                await self._take_on(assignment, self._reporter.finished(attempt.ref, result), AFTER_EARLIER_EVENTS)
             case Expire(ref):
                 message = "the time in which it had to start has passed."
                 await self._append(ref, self._reporter.rejected(ref, START_EXPIRED, message))
@@ -246,14 +268,15 @@ class Worker:
             case _:
                 assert_never(action)
 
-    async def _take_on(self, assignment: Assignment, make: Make) -> None:
-        ref = ExecutionRef(execution_id=assignment.execution_id, attempt=assignment.attempt)
+    async def _take_on(self, assignment: Assignment, make: Make, sequence: int = 0) -> None:
+        ref = _ref(assignment)
         limit_s = assignment.start_within_s
         start_by: datetime | None = None
         if limit_s is not None:
             start_by = self._clock.now() + timedelta(seconds=limit_s)
         try:
-            event = await self._journal.take_on(Attempt(ref=ref, task=assignment.task, start_by=start_by), make)
+            attempt = Attempt(ref, assignment.task, start_by, sequence=sequence)
+            event = await self._journal.take_on(attempt, make)
         except JournalFullError as error:
             # It stays assigned; the controller's receipts make room, and the next document brings it again.
             log.warning("assignment_left", execution_id=ref.execution_id, code=error.code, message=error.message)
@@ -288,7 +311,9 @@ class Worker:
         ref = attempt.ref
         bound = log.bind(execution_id=ref.execution_id, attempt=ref.attempt)
         try:
-            # From here on the attempt has begun, and the journal lets it begin only once.
+            # From here on the attempt has begun, and will not begin again, in this process or the next.
+            if self._begun is not None:
+                await self._begun.add(ref)
             await self._journal.append(ref, self._reporter.started(ref))
             self._start_by.pop(key(ref), None)
             self._changed()
@@ -355,3 +380,7 @@ class Worker:
             started_at=self._clock.now(),
             duration_ms=0,
         )
+
+
+def _ref(assignment: Assignment) -> ExecutionRef:
+    return ExecutionRef(execution_id=assignment.execution_id, attempt=assignment.attempt)

@@ -14,7 +14,7 @@ import pytest
 from droidfleet_shared.bus.messages import PhoneState
 from support.adb import AdbServer, ConnectedPhones
 from support.agent_process import AgentProcess, agent_process, alive
-from support.assignments import assignment, task_text
+from support.assignments import WAIT_FOR_NOTHING, assignment, task_text
 from support.nats import NatsServer
 from support.stub_controller import StubController, stub_controller
 from support.waiting import until
@@ -96,6 +96,22 @@ async def test_a_killed_process_is_started_again_and_the_others_do_not_notice(
         assert supervisor.of("agent_ended", second.address) == []
         assert alive(other)
         assert await _run_on(controller, first.address, "a") == "OK"
+
+
+async def test_a_task_whose_agent_is_killed_is_reported_by_the_next_one_and_not_done_again(
+    nats_server: NatsServer, phones: ConnectedPhones, tmp_path: Path
+) -> None:
+    phone = await asyncio.to_thread(phones)
+    async with stub_controller(nats_server) as controller, supervising(nats_server, tmp_path) as supervisor:
+        pid = await supervisor.online(phone.address)
+        await controller.assign(
+            assignment("a", task=task_text(BACK, WAIT_FOR_NOTHING, agent=phone.address)), agent=phone.address
+        )
+        await until(lambda: phone.effects.of("key"), within_s=30)
+        os.kill(pid, signal.SIGKILL)
+        assert await controller.ended("a", within_s=30) == "AGENT_RESTARTED"
+        assert await _run_on(controller, phone.address, "b") == "OK"
+        assert len(phone.effects.of("key")) == 2
 
 
 async def test_an_unplugged_phone_is_shown_as_offline_and_its_agent_goes_after_the_grace_period(

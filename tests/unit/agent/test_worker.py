@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from droidfleet_agent.driver.memory import Done, Fault, MemoryPhone
 from droidfleet_agent.journal.attempt import Attempt, Phase
+from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.reporting import Reporter
 from droidfleet_agent.worker import RESEND_FIRST_S, TICK_S, Worker
@@ -19,17 +21,20 @@ from droidfleet_shared.protocol.codes import StepCode
 from support.assignments import AGENT, SEE_SHOP, TAP_TEA, WAIT_FOR_NOTHING, assignment, document, ref, task_text
 from support.clock import HandClock, settle
 from support.shop import shop
+from support.waiting import until
 
 
 class Bench:
     """A worker, everything around it, and what it wrote."""
 
-    def __init__(self, journal: MemoryJournal | None = None) -> None:
+    def __init__(self, journal: MemoryJournal | None = None, *, begun: BegunLog | None = None) -> None:
         self.clock = HandClock()
         self.phone: MemoryPhone = shop(self.clock)
         self.journal = journal or MemoryJournal()
         self.changes = 0
-        self.worker = Worker(AGENT, phone=self.phone, journal=self.journal, clock=self.clock, changed=self._changed)
+        self.worker = Worker(
+            AGENT, phone=self.phone, journal=self.journal, clock=self.clock, changed=self._changed, begun=begun
+        )
 
     def _changed(self) -> None:
         self.changes += 1
@@ -279,6 +284,22 @@ async def test_what_a_crash_broke_off_is_reported_and_never_repeated(in_action: 
         await settle()
         assert await bench.code() == code
         assert bench.phone.done == []
+
+
+async def test_what_a_killed_process_began_is_reported_by_the_next_one_and_not_done_again(tmp_path: Path) -> None:
+    wanted = document(1, assignment("a", task=task_text(TAP_TEA, WAIT_FOR_NOTHING)), assignment("b"))
+    async with working(Bench(begun=BegunLog(tmp_path / "begun"))) as first:
+        first.worker.want(wanted)
+        await until(lambda: first.phone.done)
+        earlier = [event.sequence for event in await first.events()]
+    # The journal dies with the process.
+    async with working(Bench(begun=BegunLog(tmp_path / "begun"))) as second:
+        second.worker.want(wanted)
+        await until(lambda: second.worker.generation == 1 and second.worker.running is None)
+        [only] = await second.events()
+        assert (await second.code("a"), await second.code("b")) == (StepCode.AGENT_RESTARTED, StepCode.OK)
+        assert only.sequence > max(earlier)
+        assert second.phone.done == []
 
 
 async def test_a_result_of_an_earlier_process_is_sent_again_until_it_is_recorded() -> None:
