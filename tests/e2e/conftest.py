@@ -9,7 +9,7 @@ import pytest
 
 from droidfleet_demo.fleet import Fleet, environment, free_ports, start_fleet
 from droidfleet_demo.processes import Parts
-from support.workplace import Workplace
+from support.workplace import Workplace, left_running
 
 
 @pytest.fixture
@@ -20,6 +20,8 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
         yield Workplace(tmp_path, environment(tmp_path, adb_port=free_ports(1)[0]), parts)
     finally:
         parts.stop_all()
+        for process in left_running(tmp_path):  # the adb server that an agent started, which outlives it by design
+            process.kill()
 
 
 @pytest.fixture(scope="session")
