@@ -13,18 +13,17 @@ protocol section 5 that need a precise meaning:
   overlap by at least half of the smaller one. ``rightOf`` is its mirror; ``above`` and ``below`` the same with columns.
   How near the two are plays no part.
 - Texts are compared in the normal form of `droidfleet_shared.protocol.text`, the selector's as the dump would write
-  them (each half of an emoji is a dot there). In a pattern an emoji outside of brackets means those two dots.
+  them (each half of an emoji is a dot there). In a pattern an emoji means itself or those two dots.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from droidfleet_agent.screen.node import Bounds, Node, Screen
 from droidfleet_agent.screen.xpath import WindowTree
-from droidfleet_shared.protocol.regexes import BadPatternError, Pattern, compile_pattern
+from droidfleet_shared.protocol.regexes import compile_pattern
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.text import dump_form, normalise
 
@@ -210,7 +209,7 @@ class Matcher:
             start = _wanted(starts_with)
             tests.append(lambda node: bool(start) and self._normalised(read(node)).startswith(start))
         if pattern is not None:
-            compiled = _dump_pattern(pattern)
+            compiled = compile_pattern(pattern)
             tests.append(lambda node: compiled.fullmatch(self._normalised(read(node))))
         return tests
 
@@ -328,23 +327,6 @@ def uses_emoji(selector: Selector) -> bool:
 
 def _wanted(text: str) -> str:
     return normalise(dump_form(text))
-
-
-def _dump_pattern(pattern: str) -> Pattern:
-    """The pattern for texts in a dump: each emoji outside of brackets is two dots there."""
-    written: list[str] = []
-    escaped = in_brackets = False
-    for character in unicodedata.normalize("NFC", pattern):
-        if not normalise(character) and not character.isspace():
-            continue  # invisible: never left in a text that is compared
-        written.append(character if in_brackets or ord(character) <= 0xFFFF else r"(?:\.\.)")
-        if not escaped and character in "[]":
-            in_brackets = character == "["
-        escaped = character == "\\" and not escaped
-    try:
-        return compile_pattern("".join(written))
-    except BadPatternError:  # the longer spelling passes a bound that the author's kept
-        return compile_pattern(pattern)
 
 
 def _has_flag(name: str, wanted: bool) -> _Predicate:

@@ -1,165 +1,142 @@
-"""Full-match regular expressions of bounded cost, for the `...Matches` fields (protocol section 5).
+"""Full-match regular expressions for the `...Matches` fields (protocol section 5), by Google's RE2.
 
-Python's `re` backtracks, so a short pattern such as `(a+)+b` can take years on a short text. Here a pattern becomes an
-automaton that reads each character of the text once: at most `regex_syntax.MAX_SIZE` simple operations a character, and
-`MAX_TEXT_LENGTH` characters. What it has seen is remembered, so that common patterns cost one look-up a character.
+The one module that imports `re2`, which takes time linear in the text and bounded memory, whatever the pattern. Owned
+here is what RE2 cannot know: how a phone's dump writes emoji, how texts are normalised, how a refusal is explained.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import assert_never
 
-from droidfleet_shared.protocol.regex_syntax import BadPatternError, Char, Choice, Node, Repeat, Sequence, parse
 from droidfleet_shared.protocol.text import without_marks
-
-__all__ = ["MAX_TEXT_LENGTH", "BadPatternError", "Pattern", "compile_pattern"]
+from droidfleet_shared.protocol.wording import name
 
 MAX_TEXT_LENGTH = 4_096
-"""A longer text matches no pattern. Labels are shorter; with `MAX_SIZE` it bounds the cost of one match."""
+"""A longer text matches no pattern. Labels are shorter; the costliest patterns take about 0.1 ms a character."""
 
-_MAX_REMEMBERED = 5_000
-"""Automaton states kept in what one pattern remembers (about 300 KB); the match that exceeds it is the last to add."""
+MAX_PATTERN_BYTES = 1_048_576
+"""Memory of one compiled pattern, what it remembers of texts included. RE2's default of 8 MiB lets a pattern of 20
+characters take 0.2 s to compile; this admits one such as `\\pL{1,50}`."""
+
+MAX_REMEMBERED = 64
+"""Compiled patterns kept. A task has few; with `MAX_PATTERN_BYTES` it bounds the memory of all."""
+
+_SPACE = re.compile(r"\s")
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+_ATOM = re.compile(
+    r"(?P<quote>\\Q.*?(?:\\E|$)) | (?P<count>\{,\d*\}) | (?P<char>\\.) | "
+    r"(?P<class>\[(?P<negated>\^?)\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]) | .",
+    re.DOTALL | re.VERBOSE,
+)
+_OPTIONS = {"log_errors": False, "never_capture": True, "max_mem": MAX_PATTERN_BYTES}
+
+_MENDED_BY = {
+    "missing )": "a group is not closed; a literal parenthesis is written `\\(`",
+    "unexpected )": "a `)` closes no group; a literal one is written `\\)`",
+    "missing ]": "a class is not closed; a literal bracket is written `\\[`",
+    "no argument for repetition operator": "{} has nothing before it to repeat; a backslash makes a sign literal",
+    "bad repetition operator": "{} repeats a repeat; write it as `(?:a+)*`; possessive repeats are not supported",
+    "invalid repetition size": (
+        "{} is refused: a count goes from the smaller number to the larger and to 1000 at most, repeats within repeats "
+        "multiplied"
+    ),
+    "invalid character class range": "{} is no class of characters; a range goes upwards, as in `[a-z]`",
+    "invalid named capture group": "{} is no name of a group; it is written `(?P<name>...)`",
+    "trailing \\": "a backslash needs a character after it; a literal one is written `\\\\`",
+    "pattern too large - compile failed": "the pattern is too large with its repeats written out; count less",
+}
+"""RE2's complaints, and clauses that say how to write it; `{}` is the part that RE2 names."""
+
+_WHOLE = "the pattern always has to match the whole text"
+_NO_REFERENCE = "back-references are not supported; repeat what is meant, as in `(?:aa|bb)`"
+_USE_SIGN = "write the character itself, or its code in hexadecimal as `\\x{20ac}`"
+_NOT_IN_RE2 = {
+    "(?=": f"look-ahead is not supported; write what follows as well, for {_WHOLE}",
+    "(?!": "look-ahead is not supported; write what is wanted, or tell the nodes apart by another field",
+    "(?<=": f"look-behind is not supported; write what comes before as well, for {_WHOLE}",
+    "(?<!": "look-behind is not supported; write what is wanted, or tell the nodes apart by another field",
+    "(?>": "atomic groups are not supported; write `(?:...)`, the time is bounded anyway",
+    "(?P": "of `(?P` only `(?P<name>...)` is supported; back-references are not",
+    "(?(": "conditional groups are not supported; write both cases: `(?:a|b)`",
+    "(?#": "comments are not supported; leave it out",
+    "(?": "{} is no group; groups are `(...)`, `(?:...)` and `(?P<name>...)`, flags are `i` and `s`: `(?i)`",
+    "\\Z": f"`\\Z` is not supported and not needed; {_WHOLE}",
+    "\\G": f"`\\G` is not supported and not needed; {_WHOLE}",
+    "\\k": _NO_REFERENCE,
+    "\\g": _NO_REFERENCE,
+    "\\u": f"`\\u` is not supported; {_USE_SIGN}",
+    "\\U": f"`\\U` is not supported; {_USE_SIGN}",
+    "\\N": f"`\\N` is not supported; {_USE_SIGN}",
+    "\\x": "{} is no character; its code is written as `\\xe9` or `\\x{20ac}`",
+    **dict.fromkeys((f"\\{digit}" for digit in range(1, 10)), _NO_REFERENCE),
+    "\\": "{} means nothing here; a literal backslash is written `\\\\`",
+}
+"""By the beginning of what RE2 does not know; the first that fits."""
 
 
-@lru_cache(maxsize=256)
+class BadPatternError(ValueError):
+    """The pattern is not accepted. ``reason`` is a clause for a message; it quotes the part that is meant."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Pattern:
+    """A compiled pattern. Safe to share between threads."""
+
+    def __init__(self, fullmatch: Callable[[bytes], object]) -> None:
+        self._fullmatch = fullmatch
+
+    def fullmatch(self, text: str) -> bool:
+        """Whether the whole of ``text`` (normalised, at most `MAX_TEXT_LENGTH` characters) matches."""
+        return len(text) <= MAX_TEXT_LENGTH and self._fullmatch(_encoded(text)) is not None
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
 def compile_pattern(pattern: str) -> Pattern:
     """Reads a pattern; the same object for the same text, so that what it remembers is shared.
 
     Literal characters are compared as in `text.normalise`: marks without width are dropped, any white space is a space.
+    An emoji, and a class with one, also matches the two dots that a phone's dump shows instead.
 
     Raises:
-        BadPatternError: it is not a regular expression, or one that cannot be matched in bounded time.
+        BadPatternError: RE2 does not accept it.
     """
-    return Pattern(parse(without_marks(pattern)))
+    # Costs 3 MB and 5 ms at import: only tasks that use patterns pay for it.
+    import re2  # noqa: PLC0415
+
+    options = re2.Options()
+    for option, value in _OPTIONS.items():
+        setattr(options, option, value)
+    written = _ATOM.sub(_for_dump, _SPACE.sub(" ", without_marks(pattern)))
+    try:
+        compiled = re2.compile(_encoded(written), options)
+    except re2.error as error:
+        raise BadPatternError(_reason(error.args[0].decode("utf-8", "replace"))) from None
+    re2.purge()  # it keeps 128 patterns of its own, on top of ours
+    return Pattern(compiled.fullmatch)
 
 
-class _State:
-    """A set of automaton states that can be reached by one beginning of a text."""
-
-    __slots__ = ("accepting", "following", "threads")
-
-    def __init__(self, threads: frozenset[int], *, accepting: bool) -> None:
-        self.threads = threads
-        self.accepting = accepting
-        self.following: dict[str, _State] = {}
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")  # half a character stands in no document and in no dump
 
 
-class Pattern:
-    """A compiled pattern. Safe to share between threads: what is remembered may at worst be worked out twice."""
-
-    def __init__(self, tree: Node) -> None:
-        self._tree = tree
-        self._program: _Program | None = None
-        self._start: _State | None = None
-        self._known: dict[frozenset[int], _State] = {}
-        self._remembered = 0
-
-    def fullmatch(self, text: str) -> bool:
-        """Whether the whole of ``text`` (normalised, at most `MAX_TEXT_LENGTH` characters) matches."""
-        if len(text) > MAX_TEXT_LENGTH:
-            return False
-        program = self._program = self._program or _Program(self._tree)
-        if self._start is None or self._remembered > _MAX_REMEMBERED:
-            self._known, self._remembered = {}, 0
-            self._start = self._state(program, program.closure([0]))
-        state = self._start
-        for char in text:
-            following = state.following.get(char)
-            if following is None:
-                following = self._state(program, program.step(state.threads, char))
-                if self._remembered <= _MAX_REMEMBERED:
-                    state.following[char] = following
-                    self._remembered += 1
-            if not following.threads:
-                return False
-            state = following
-        return state.accepting
-
-    def _state(self, program: _Program, threads: frozenset[int]) -> _State:
-        state = self._known.get(threads)
-        if state is None:
-            state = _State(threads, accepting=program.end in threads)
-            if self._remembered <= _MAX_REMEMBERED:
-                self._known[threads] = state
-                self._remembered += len(threads)
-        return state
+def _for_dump(atom: re.Match[str]) -> str:
+    whole = atom[0]
+    if atom["count"]:
+        raise BadPatternError(f"{name(whole)} would be literal text; write {name('{0' + whole[1:])}")
+    if atom["quote"] or atom["negated"] or not _BEYOND_BMP.search(whole):
+        return whole
+    return rf"(?:{whole if atom['class'] else whole[-1]}|\.\.)"
 
 
-class _Program:
-    """The automaton (Thompson's construction). A state reads one character (`tests`) or moves on freely (`moves`)."""
-
-    def __init__(self, tree: Node) -> None:
-        self.tests: list[Char | None] = []
-        self.moves: list[list[int]] = []
-        self._emit(tree)
-        self.end = self._add(None)
-
-    def closure(self, states: list[int]) -> frozenset[int]:
-        """The reading states, and the end, that can be reached from ``states`` without reading."""
-        seen: set[int] = set()
-        reached: set[int] = set()
-        todo = states
-        while todo:
-            state = todo.pop()
-            if state in seen:
-                continue
-            seen.add(state)
-            if self.tests[state] is not None or state == self.end:
-                reached.add(state)
-            else:
-                todo.extend(self.moves[state])
-        return frozenset(reached)
-
-    def step(self, states: frozenset[int], char: str) -> frozenset[int]:
-        """Where reading ``char`` leads."""
-        return self.closure([state + 1 for state in states if _accepts(self.tests[state], char)])
-
-    def _add(self, test: Char | None, *moves: int) -> int:
-        self.tests.append(test)
-        self.moves.append(list(moves))
-        return len(self.tests) - 1
-
-    def _emit(self, node: Node) -> None:
-        match node:
-            case Char():
-                self._add(node)  # reading it leads to the state after it
-            case Sequence():
-                for part in node.parts:
-                    self._emit(part)
-            case Choice():
-                fork = self._add(None)
-                ends = []
-                for option in node.options:
-                    self.moves[fork].append(len(self.tests))
-                    self._emit(option)
-                    ends.append(self._add(None))
-                for end in ends:
-                    self.moves[end].append(len(self.tests))
-            case Repeat():
-                self._emit_repeat(node)
-            case _:
-                assert_never(node)
-
-    def _emit_repeat(self, node: Repeat) -> None:
-        for _ in range(node.low):
-            self._emit(node.part)
-        if node.high is None:
-            fork = self._add(None, len(self.tests) + 1)
-            self._emit(node.part)
-            self._add(None, fork)
-            self.moves[fork].append(len(self.tests))
-            return
-        forks = []
-        for _ in range(node.high - node.low):
-            forks.append(self._add(None, len(self.tests) + 1))
-            self._emit(node.part)
-        for fork in forks:
-            self.moves[fork].append(len(self.tests))
-
-
-def _accepts(char: Char | None, text: str) -> bool:
-    if char is None:
-        return False
-    test = char.test
-    return test == text if isinstance(test, str) else test.match(text) is not None
+def _reason(complaint: str) -> str:
+    kind, _, part = complaint.partition(": ")
+    if kind in {"invalid perl operator", "invalid escape sequence"}:
+        clause = next((known for begin, known in _NOT_IN_RE2.items() if part.startswith(begin)), complaint)
+    else:
+        clause = _MENDED_BY.get(kind, complaint)
+    return clause.replace("{}", name(part))

@@ -73,7 +73,7 @@ def _pattern(place: Place, pattern: str) -> Iterator[Finding]:
         yield Finding(
             place,
             ValidationCode.BAD_REGEX,
-            f"{shown(pattern)} is not accepted, at character {error.position + 1}: {error.reason}",
+            f"{shown(pattern)} is not accepted: {error.reason}",
             "The pattern has to match the whole text. For a literal one use the field without `Matches`.",
         )
 

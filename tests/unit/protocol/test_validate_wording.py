@@ -174,7 +174,7 @@ def test_wrong_value_of_a_step_is_explained(field: str, value: object, expected:
 @pytest.mark.parametrize(
     ("selector", "field", "expected"),
     [
-        ({"textMatches": "a(b"}, "textMatches", "at character 2: the group is not closed"),
+        ({"textMatches": "a(b"}, "textMatches", "is not accepted: a group is not closed"),
         ({"xpath": "//a", "text": "b", "index": 0}, "xpath", "`text` and `index` cannot stand beside it"),
         ({"text": "${inputs.user}"}, "text", "A literal `${` is written `$${`."),
     ],
