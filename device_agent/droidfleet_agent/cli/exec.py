@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from droidfleet_agent.cli.arguments import adb_address
 from droidfleet_agent.cli.exec_output import Output, Progress, print_result
 from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code
 from droidfleet_agent.driver.adb import ONLINE, AdbServer
@@ -101,14 +102,6 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("INTERRUPTED: stopped before the task could be cancelled in order.", file=sys.stderr)
         return ExitCode.INTERRUPTED
-
-
-def adb_address(text: str) -> tuple[str, int]:
-    """``host:port`` of an adb server, for argparse."""
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65_536):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5037")
-    return host, int(port)
 
 
 def seconds(text: str) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from droidfleet_agent.cli.arguments import adb_address
 from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code, printable
 from droidfleet_agent.options import HostOptions
 from droidfleet_agent.state import default_folder
@@ -57,8 +58,8 @@ def add_service_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adb",
         metavar="HOST:PORT",
-        type=_adb_address,
-        default=env("ADB", ""),
+        type=adb_address,
+        default=env("ADB") or (None, None),
         help="the adb server (DROIDFLEET_ADB; ANDROID_ADB_SERVER_HOST and _PORT; 127.0.0.1:5037)",
     )
     parser.add_argument(
@@ -132,15 +133,6 @@ def _one_of(words: Sequence[str]) -> Callable[[str], str]:
         return text
 
     return choose
-
-
-def _adb_address(text: str) -> tuple[str | None, int | None]:
-    if not text:
-        return None, None
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65_536):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5037")
-    return host, int(port)
 
 
 def tell(output: str, event: str, sentence: str, **fields: str | int) -> None:

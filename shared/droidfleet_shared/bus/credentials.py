@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -62,6 +63,13 @@ def _from_file(file: Path) -> BusCredentials:
             hint=f"Run: chmod 600 {file}",
         )
     if _JWT_MARK in text:
+        # nats-py needs it to sign with the file's key, and would fail at the first connect.
+        if find_spec("nkeys") is None:
+            raise InvalidInputError(
+                "NKEYS_MISSING",
+                f"{file} is a NATS .creds file, which needs the package nkeys.",
+                hint="Run: pip install nkeys",
+            )
         return BusCredentials(creds_file=file)
     lines = text.split("\n", 1)
     line = lines[0].strip()

@@ -251,7 +251,7 @@ class BusLink(Bus):
                     BusDeniedError(
                         "BUS_DENIED",
                         f"the broker does not let this user publish on {call.subject}.",
-                        hint="Give the user the subjects that docs/operations.md lists.",
+                        hint="Give the user the subjects that docs/agent.md lists.",
                     )
                 )
 

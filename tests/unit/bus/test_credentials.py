@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from droidfleet_shared.bus import credentials as module
 from droidfleet_shared.bus.credentials import BusCredentials, check_url, load_credentials
 from droidfleet_shared.errors import InvalidInputError
 
@@ -26,9 +27,17 @@ def test_a_line_without_a_colon_is_a_token(tmp_path: Path) -> None:
     assert load_credentials(_file(tmp_path, "t0ken\n"), {}) == BusCredentials(token="t0ken")
 
 
-def test_a_creds_file_is_left_to_the_client(tmp_path: Path) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_a_creds_file_is_left_to_the_client_which_needs_nkeys(
+    tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: object() if there and name == "nkeys" else None)
     file = _file(tmp_path, "-----BEGIN NATS USER JWT-----\nabc\n")
-    assert load_credentials(file, {}) == BusCredentials(creds_file=file)
+    if there:
+        assert load_credentials(file, {}) == BusCredentials(creds_file=file)
+    else:
+        with pytest.raises(InvalidInputError, match="pip install nkeys"):
+            load_credentials(file, {})
 
 
 def test_the_environment_serves_when_there_is_no_file(tmp_path: Path) -> None:
