@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -82,7 +83,7 @@ class Child:
                 continue
             news(told)
         code = await self._process.wait()
-        log.log(30 if code else 20, "process_ended", pid=self.pid, code=code)
+        log.log(logging.WARNING if code else logging.INFO, "process_ended", pid=self.pid, code=code)
 
     async def end(self) -> None:
         """Ends it: in order, else by force. Bounded by some seconds more than `END_S`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from random import Random
 
@@ -121,7 +122,7 @@ class Supervisor:
                 log.info("agent_online", agent=news.name, serial=news.serial, pid=child.pid)
             case AgentEnded(serial=serial):
                 log.log(
-                    30 if news.code else 20,
+                    logging.WARNING if news.code else logging.INFO,
                     "agent_ended",
                     agent=self._name(serial),
                     serial=serial,

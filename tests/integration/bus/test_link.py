@@ -102,6 +102,29 @@ async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path) 
     server.stop()
 
 
+class CountingClock(SystemClock):
+    """Sleeps no time, and keeps how long it should have been."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+
+async def test_pauses_between_attempts_are_spread_below_a_bound_that_doubles_to_thirty_seconds() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"nats://127.0.0.1:{free.getsockname()[1]}"
+    clock = CountingClock()
+    link = BusLink(url, name="lonely", clock=clock, random=Random(1))
+    async with running(link):
+        await until(lambda: len(clock.slept) >= 40, within_s=30)
+    bounds = [min(30.0, 0.5 * 2**attempt) for attempt in range(len(clock.slept))]
+    assert all(0 <= pause <= bound for pause, bound in zip(clock.slept, bounds, strict=True))
+    assert 10 < sum(clock.slept[10:]) / len(clock.slept[10:]) < 20
+
+
 async def test_a_client_closed_for_good_is_built_anew(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, permissions={"a": {"publish": [">"], "subscribe": [">"]}})
     server.start()
@@ -349,6 +372,19 @@ async def test_fetch_brings_every_message_once_over_many_batches(nats_server: Na
             got += [message.data for message in messages]
         assert set(got) == expected
         assert await link.fetch(EVENTS_READER, batch=20, timeout_s=0.1) == []
+
+
+async def test_a_fetch_that_found_nothing_does_not_swallow_what_comes_later(nats_server: NatsServer) -> None:
+    async with running_link(nats_server.url) as link:
+        await link.ensure_stream(EVENTS, timeout_s=TIMEOUT_S)
+        await link.ensure_consumer(EVENTS_READER, timeout_s=TIMEOUT_S)
+        for number in range(5):
+            assert await link.fetch(EVENTS_READER, batch=10, timeout_s=0.05) == []
+            data = str(number).encode()
+            await link.js_publish(subjects.event("a", "e1"), data, stream="EVENTS", timeout_s=TIMEOUT_S)
+            messages = await link.fetch(EVENTS_READER, batch=10, timeout_s=TIMEOUT_S)
+            await link.ack(messages)
+            assert [message.data for message in messages] == [data]
 
 
 async def test_fetch_from_a_missing_consumer_says_so_at_once(nats_server: NatsServer) -> None:
