@@ -35,6 +35,8 @@ class Flags(TypedDict, total=False):
     password: bool
     selected: bool
     visible: bool
+    long_clickable: bool
+    drawing_order: int
 
 
 def node(text: str, bounds: Rectangle, *children: Node, **flags: Unpack[Flags]) -> Node:

@@ -34,12 +34,15 @@ class StepFailed(Exception):  # noqa: N818 - an outcome of the step, not a defec
         *,
         candidates: Sequence[TargetModel] = (),
         artifacts: Sequence[ArtifactModel] = (),
+        out_of_time: bool = False,
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.candidates = tuple(candidates[:MAX_CANDIDATES])
         self.artifacts = tuple(artifacts)
+        self.out_of_time = out_of_time
+        """Whether the step ended only because no time was left."""
 
 
 def text_artifact(name: str, media_type: str, text: str) -> ArtifactModel:

@@ -6,7 +6,7 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Node, Screen
 from droidfleet_agent.screen.parse import Hierarchy, ScreenUnreadableError, parse
-from droidfleet_agent.screen.windows import choose, is_application, rotated_display
+from droidfleet_agent.screen.windows import choose, is_application, rotated_display, windows_over
 from droidfleet_shared.clock import Deadline
 
 
@@ -29,21 +29,27 @@ async def take_look(phone: Phone, *, deadline: Deadline, with_activity: bool) ->
         dumped.roots, input_methods=keyboards, display=rotated_display(size.width, size.height, dumped.rotation)
     )
     front: Node | None = windows.contenders[0] if windows.contenders else None
-    if not windows.decided:
+    # The package of a keyboard may have an app of its own (voice input comes with a search app): with no other window
+    # below, the active one of them is an app's, for a keyboard is never alone.
+    of_keyboard = front is None and windows.keyboard is not None
+    if of_keyboard or not windows.decided:
         dumped = await _dump(phone, deadline=deadline, active_only=True)
-        front = dumped.roots[0] if dumped.roots else None
+        # More than one: the phone did not understand what was asked, and none of them is guessed.
+        front = dumped.roots[0] if len(dumped.roots) == 1 else None
+    others = frozenset[str]() if of_keyboard else keyboards
     activity = ""
     if before is not None:
         after = await phone.focus(deadline=deadline)
         activity = after.activity if after == before else ""
     return Matcher(
         Screen(
-            root=front if front is not None and is_application(front, input_methods=keyboards) else None,
+            root=front if front is not None and is_application(front, input_methods=others) else None,
             package=front.package if front is not None else "",
             activity=activity,
             display=rotated_display(size.width, size.height, dumped.rotation),
             rotation=dumped.rotation,
             keyboard=windows.keyboard,
+            over=windows_over(front, windows.contenders) if front is not None else (),
         )
     )
 

@@ -18,9 +18,6 @@ from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import check_agent
 
-_WAITED_FOR = OPTIONAL_SKIPS - {StepCode.ACTION_FAILED}
-"""What a step can still be waiting for when the task's own time is up; then that is what ended the task."""
-
 NO_BOUND_S = 10 * 365 * 86_400.0
 """A task without `maxDurationMs` is bounded by its steps' deadlines; this only keeps the arithmetic the same."""
 
@@ -85,7 +82,7 @@ class _TaskRun:
         if mismatch := check_agent(self._task, self._agent_name):
             return self._ended(StepCode.AGENT_MISMATCH, f"Nothing was run: {mismatch}.")
         for position, step in enumerate(self._task.steps):
-            ended = self._before(step) or self._after(await self._step(step, f"/steps/{position}"))
+            ended = self._before(step) or await self._step(step, f"/steps/{position}")
             if ended is not None:
                 return ended
         return self._ended(StepCode.OK, "")
@@ -97,17 +94,18 @@ class _TaskRun:
             return self._ended(StepCode.TASK_TIMEOUT, self._timed_out(f"before step {step.id!r}."))
         return None
 
-    def _after(self, result: StepResult) -> TaskResult | None:
+    def _after(self, result: StepResult, *, out_of_time: bool) -> TaskResult | None:
+        """How the task ends by this step, or None. ``out_of_time``: the task's bound left the step too little time."""
         if result.successful:
             return None
         if result.code is StepCode.CANCELLED:
             return self._ended(StepCode.CANCELLED, result.message, failed=result)
         message = f"Step {result.id!r}: {result.message}"
-        if self._deadline.passed and result.code in _WAITED_FOR:
+        if out_of_time:
             return self._ended(StepCode.TASK_TIMEOUT, self._timed_out(f"in mid-step. {message}"), failed=result)
         return self._ended(result.code, message, failed=result)
 
-    async def _step(self, step: Step, path: str) -> StepResult:
+    async def _step(self, step: Step, path: str) -> TaskResult | None:
         await self._observer.step_started(step.id, path)
         started_at, started = self._clock.now(), self._clock.monotonic()
         run = StepRun(
@@ -129,7 +127,8 @@ class _TaskRun:
         result = self._result(run, step, ending, started_at=started_at, duration_ms=self._since(started))
         self._results.append(result)
         await self._observer.step_finished(result)
-        return result
+        out_of_time = isinstance(ending, StepFailed) and ending.out_of_time and run.deadline.at == self._deadline.at
+        return self._after(result, out_of_time=out_of_time)
 
     def _result(
         self, run: StepRun, step: Step, ending: StepDone | StepFailed, *, started_at: datetime, duration_ms: int

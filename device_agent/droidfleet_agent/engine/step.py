@@ -133,9 +133,11 @@ class StepRun:
                 StepCode.ACTION_FAILED,
                 f"Too little of the step's {self.limit_ms} ms was left for the {what}, so it was not sent. "
                 "Raise `timeoutMs`.",
+                out_of_time=True,
             )
         self._announced += 1
         await self._observer.dispatching(self.step.id, self.path, self._announced)
+        self._control.check()  # writing it down took a moment
         self.dispatched += 1
         try:
             done = await action()
@@ -159,7 +161,9 @@ class StepRun:
     async def _again(self, code: StepCode, message: str) -> bool:
         await self.pause(RETRY_PAUSE_S)
         if self._too_late_to_act:
-            raise StepFailed(code, f"{message} This went on until the deadline of {self.limit_ms} ms.")
+            raise StepFailed(
+                code, f"{message} This went on until the deadline of {self.limit_ms} ms.", out_of_time=True
+            )
         return False
 
     @property

@@ -8,11 +8,12 @@ from typing import assert_never
 
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.ending import MAX_CANDIDATES, StepFailed
-from droidfleet_agent.engine.messages import seen_on, selector_text, target_of
+from droidfleet_agent.engine.messages import quoted, seen_on, selector_text, target_of
 from droidfleet_agent.engine.step import RETRY_PAUSE_S, StepRun
 from droidfleet_agent.engine.wait import Missing, wait_until
 from droidfleet_agent.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound
 from droidfleet_agent.screen.node import Bounds, Node
+from droidfleet_agent.screen.touch import Covered, touch_point
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.selector import Selector
 
@@ -21,11 +22,12 @@ EMOJI_NOTE = "Emoji were compared as the dots that a screen dump shows for them.
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A target as one look showed it. ``bounds`` is its visible part."""
+    """A target as one look showed it. ``bounds`` is its visible part, ``point`` where it is touched."""
 
     matcher: Matcher
     node: Node
     bounds: Bounds
+    point: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,17 @@ def find(run: StepRun, matcher: Matcher, selector: Selector, *, touch: bool) -> 
     match outcome:
         case Matched():
             run.target = target_of(outcome.node, outcome.visible_bounds)
-            return Sight(matcher, outcome.node, outcome.visible_bounds)
+            point = touch_point(matcher, outcome.node) if touch else outcome.visible_bounds.center
+            if isinstance(point, Covered):
+                by = quoted(point.by) if point.by else "something without a label"
+                return Missing(
+                    StepCode.TARGET_NOT_FOUND,
+                    lambda: (
+                        f"{selector_text(selector)} is covered by {by}, which would take the touch. "
+                        "Close first what lies over it."
+                    ),
+                )
+            return Sight(matcher, outcome.node, outcome.visible_bounds, point)
         case Ambiguous():
             raise _ambiguous(matcher, selector, outcome)
         case Disabled():
@@ -77,7 +89,7 @@ async def wait_for_sight(run: StepRun, selector: Selector) -> Sight:
 
 
 async def wait_to_touch(run: StepRun, selector: Selector, *, unless: Selector | None = None) -> Sight | Skip:
-    """Waits for a target that can be touched at the middle of its visible part.
+    """Waits for a target that can be touched, at the middle of its visible part unless something lies over that.
 
     A target on the step's very first look is taken as it is. One that appeared while waiting may still be moving, so a
     further look must show it at the same place. ``unless``: `Skip` when it is visible on the look that decides.
@@ -133,7 +145,7 @@ def _touchable(
 
 def _covered(sight: Sight) -> bool:
     keyboard = sight.matcher.screen.keyboard
-    return keyboard is not None and keyboard.contains(*sight.bounds.center)
+    return keyboard is not None and keyboard.contains(*sight.point)
 
 
 def _ambiguous(matcher: Matcher, selector: Selector, outcome: Ambiguous) -> StepFailed:

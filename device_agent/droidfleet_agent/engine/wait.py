@@ -97,6 +97,7 @@ def _given_up(run: StepRun, missing: Missing | None, silence: str) -> StepFailed
             StepCode.DEVICE_UNAVAILABLE,
             f"{after} the phone had not answered{f': {silence}' if silence else '.'} "
             "Check that it is attached, unlocked for adb, and not busy.",
+            out_of_time=True,
         )
     quiet = f" At the end the phone no longer answered: {silence}" if silence else ""
-    return StepFailed(missing.code, f"{after}: {missing.message()}{quiet}")
+    return StepFailed(missing.code, f"{after}: {missing.message()}{quiet}", out_of_time=True)

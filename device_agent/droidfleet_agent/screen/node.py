@@ -62,6 +62,8 @@ class Node:
     password: bool = False
     selected: bool = False
     visible: bool = True
+    drawing_order: int = 0
+    """Among its siblings, as far as the phone tells: the higher is drawn later, over the others; 0 when unknown."""
     parent: Node | None = field(default=None, repr=False)
     children: list[Node] = field(default_factory=list, repr=False)
 
@@ -79,7 +81,8 @@ class Screen:
     """One look, decided: the active application window and what lies over it.
 
     ``root`` is the active application window, or None when there is none (then nothing can match). ``keyboard`` is the
-    on-screen keyboard's rectangle when it is shown. ``display`` is the rotated display.
+    on-screen keyboard's rectangle when it is shown. ``display`` is the rotated display. ``over`` are the rectangles of
+    other windows that lie over the active one and take the touches there, such as a list of suggestions.
     """
 
     root: Node | None
@@ -88,3 +91,4 @@ class Screen:
     display: Bounds
     rotation: int
     keyboard: Bounds | None
+    over: tuple[Bounds, ...] = ()

@@ -136,6 +136,7 @@ class _Reader:
 def _node(attributes: dict[str, str], parent: Node | None) -> Node:
     get = attributes.get
     index = get("index", "0")
+    order = get("drawing-order", "0")
     # By position: with twenty names a look at a large screen takes a fifth longer.
     return Node(
         get("text", ""),
@@ -157,6 +158,7 @@ def _node(attributes: dict[str, str], parent: Node | None) -> Node:
         get("password") == "true",
         get("selected") == "true",
         get("visible-to-user") != "false",
+        int(order) if order.isdecimal() and len(order) < 9 else 0,
         parent,
     )
 

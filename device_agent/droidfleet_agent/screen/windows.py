@@ -25,7 +25,8 @@ OVERLAYS = frozenset(
 """Panels that phone makers keep over every app and that never are the app a task is about."""
 
 COVERING_SHARE = 0.5
-"""A system window over at least this share of the display may be an open shade or the lock screen, not a bar."""
+"""A window over at least this share of another is no bar and no pop-up: a system window over so much of the display may
+be an open shade or the lock screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,16 @@ def choose(roots: Sequence[Node], *, input_methods: Collection[str], display: Bo
 def is_application(root: Node, *, input_methods: Collection[str]) -> bool:
     """Whether a window can ever hold a target."""
     return root.package != SYSTEM_UI and root.package not in OVERLAYS and root.package not in input_methods
+
+
+def windows_over(active: Node, contenders: Iterable[Node]) -> tuple[Bounds, ...]:
+    """Where windows lie that are not active and yet over the active one: a list of suggestions, a floating bubble.
+
+    A dump does not tell which window is over which. What covers most of the active window is below it, as the screen is
+    below a dialog (or is the active window itself); what covers a part of it lies over it.
+    """
+    most = COVERING_SHARE * active.bounds.area
+    return tuple(root.bounds for root in contenders if 0 < root.bounds.clipped(active.bounds).area < most)
 
 
 def _is_bar(root: Node, display: Bounds) -> bool:

@@ -48,6 +48,7 @@ def node_attributes(node: Node) -> dict[str, str]:
         "selected": _flag(node.selected),
         "visible-to-user": _flag(node.visible),
         "bounds": _bounds(node.bounds),
+        "drawing-order": str(node.drawing_order),
         "hint": node.hint,
     }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.driver.memory import Fault, MemoryPhone, Page
+from droidfleet_agent.driver.memory import KEYBOARD_PACKAGE, Fault, MemoryPhone, Page
 from droidfleet_agent.engine.ending import MAX_INLINE_CHARACTERS
 from droidfleet_agent.screen.windows import SYSTEM_UI
-from droidfleet_shared.clock import VirtualClock
+from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import StepResult
 from support.runs import Recorder, run_step
@@ -222,6 +222,38 @@ async def test_of_two_application_windows_the_active_one_is_searched(clock: Virt
     result = await settled(clock, behind, dialog, active=1, selector="Allow")
     assert result.target is not None
     assert result.target.bounds.top == 900
+
+
+async def test_a_phone_that_gives_all_windows_for_the_active_one_has_none_guessed(clock: VirtualClock) -> None:
+    class OldPhone(MemoryPhone):
+        async def dump(self, *, deadline: Deadline, active_only: bool = False) -> str:
+            return await super().dump(deadline=deadline)
+
+    page = Page(dump(window(button("Allow", 500)), window(button("Deny", 900), package="com.example.other")))
+    phone = OldPhone({"p": page}, start="p", clock=clock)
+    step = {"action": "CLICK", "selector": {"text": "Allow"}, "timeoutMs": 500}
+    result = await run_step(phone, clock, step)
+    assert result.code is StepCode.TARGET_NOT_FOUND
+    assert phone.done == []
+
+
+async def test_an_app_whose_package_has_a_keyboard_too_is_searched(clock: VirtualClock) -> None:
+    speech = window(button("Speak", 500), package=KEYBOARD_PACKAGE)
+    bar = window(bounds=(0, 0, WIDTH, 80), package=SYSTEM_UI)
+    page = Page(dump(bar, speech), active=1)
+    phone = MemoryPhone({"p": page}, start="p", clock=clock)
+    step = {"action": "CLICK", "selector": {"text": "Speak"}, "packageName": KEYBOARD_PACKAGE}
+    assert (await run_step(phone, clock, step)).successful
+    assert [done.call for done in phone.done] == ["tap"]
+
+
+async def test_a_target_is_not_tapped_through_what_lies_over_it(clock: VirtualClock) -> None:
+    cookies = button("Accept cookies", 450)
+    phone = MemoryPhone({"p": frame(button("Pay", 450), cookies)}, start="p", clock=clock)
+    result = await run_step(phone, clock, {"action": "CLICK", "selector": {"text": "Pay"}, "timeoutMs": 500})
+    assert result.code is StepCode.TARGET_NOT_FOUND
+    assert 'covered by "Accept cookies"' in result.message
+    assert phone.done == []
 
 
 async def test_behind_an_open_notification_shade_nothing_is_found(clock: VirtualClock) -> None:

@@ -10,6 +10,7 @@ from droidfleet_agent.driver.memory import Call, Fault, MemoryPhone
 from droidfleet_agent.engine.control import RunCancelled, RunControl
 from droidfleet_shared.clock import SystemClock, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
+from droidfleet_shared.protocol.result import StepResult
 from support.runs import Recorder, run_steps
 from support.shop import shop
 
@@ -92,6 +93,28 @@ async def test_the_bound_of_the_task_ends_a_step_before_its_own_deadline(clock: 
     assert clock.monotonic() == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize(
+    ("latency", "step_code"),
+    [
+        ({"dump": 1.4}, StepCode.ACTION_FAILED),  # seen, and no time left to tap
+        ({"dump": 9.0}, StepCode.DEVICE_UNAVAILABLE),  # a phone that is only slow
+    ],
+)
+async def test_a_step_that_the_tasks_bound_left_too_little_time_is_the_tasks_timeout(
+    clock: VirtualClock, latency: dict[Call, float], step_code: StepCode
+) -> None:
+    phone = shop(clock, latency=latency)
+    task = await run_steps(phone, clock, TEA, max_duration_ms=1500)
+    assert (task.code, task.steps[0].code) == (StepCode.TASK_TIMEOUT, step_code)
+    assert phone.done == []
+
+
+async def test_an_action_that_fails_in_time_is_not_the_tasks_timeout(clock: VirtualClock) -> None:
+    phone = shop(clock)
+    phone.fail("tap", Fault.FALSE)
+    assert (await run_steps(phone, clock, TEA, max_duration_ms=1500)).code is StepCode.ACTION_FAILED
+
+
 async def test_the_bound_of_the_task_ends_it_between_steps(clock: VirtualClock) -> None:
     phone = shop(clock)
     task = await run_steps(phone, clock, {**NEVER, "optional": True}, TEA, max_duration_ms=1500)
@@ -113,7 +136,7 @@ async def test_a_cancel_is_honoured_before_the_next_step(clock: VirtualClock) ->
     control = RunControl()
 
     class Stops(Recorder):
-        async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+        async def step_finished(self, result: StepResult) -> None:
             control.cancel("enough")
 
     phone = shop(clock)
@@ -121,6 +144,19 @@ async def test_a_cancel_is_honoured_before_the_next_step(clock: VirtualClock) ->
     assert (task.code, task.failed_step_id) == (StepCode.CANCELLED, None)
     assert task.message == "Cancelled before step 's2': enough"
     assert len(phone.done) == 1
+
+
+async def test_a_cancel_while_an_action_is_written_down_keeps_it_from_being_sent(clock: VirtualClock) -> None:
+    control = RunControl()
+
+    class Stops(Recorder):
+        async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
+            control.cancel("enough")
+
+    phone = shop(clock)
+    task = await run_steps(phone, clock, TEA, ADD, control=control, observer=Stops())
+    assert (task.code, task.failed_step_id) == (StepCode.CANCELLED, "s1")
+    assert (phone.done, task.steps[0].dispatched) == ([], 0)
 
 
 async def test_a_cancel_before_the_start_touches_nothing(clock: VirtualClock) -> None:

@@ -1,4 +1,4 @@
-"""CLICK: taps the middle of the target's visible part."""
+"""CLICK: taps the target where nothing else takes the touch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def click(run: StepRun, step: ClickStep) -> StepDone:
         found = await wait_to_touch(run, step.selector, unless=unless)
         if isinstance(found, Skip):
             return StepDone(Detail.ALREADY_VISIBLE, "Not tapped: `unlessVisible` was on the screen.")
-        while await run.tap(found.bounds.center):
+        while await run.tap(found.point):
             taps += 1
             if taps == step.times:
                 return StepDone(Detail.DISPATCHED_UNVERIFIED)

@@ -43,7 +43,7 @@ async def _focus(run: StepRun, step: InputStep) -> Node:
         focused = focused_field(found.node)
         if focused is not None:
             return focused
-        if await run.tap(found.bounds.center):
+        if await run.tap(found.point):
             return await wait_until(run, _focused(step, found.node))
 
 

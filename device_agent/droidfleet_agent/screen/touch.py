@@ -1,0 +1,122 @@
+"""Where a target can be touched: a point of its visible part that nothing else takes the touch from. Pure.
+
+A view that is drawn over the target and can be clicked takes the touch, and so does another window that lies over the
+active one; the effect would then be theirs. What is drawn over the target and cannot be clicked lets the touch through.
+Whether the keyboard covers the point is not decided here: it can be hidden.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from droidfleet_agent.screen.matching import Matcher
+from droidfleet_agent.screen.node import Bounds, Node
+
+MAX_COVERS = 24
+"""More are not told apart piece by piece (the work grows with their cube); then only the middle counts."""
+
+SCRIM_SHARE = 0.5
+"""A cover without a label over so much of the window is the dimmed ground of a dialog, not a touch layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Something else takes every touch on the target. ``by`` is a label of it; empty when it has none."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Cover:
+    bounds: Bounds
+    label: str = ""
+    foreign: bool = True
+
+
+def touch_point(matcher: Matcher, node: Node) -> tuple[int, int] | Covered:
+    """The middle of the node's visible part, else the middle of the largest piece of it that is free.
+
+    Where no piece is free, the middle may still be touched when what covers it is of one piece with the target: many
+    apps lay a clickable view without a label, or with the same one, over a row whose texts are not clickable.
+    """
+    target = matcher.visible_bounds(node)
+    covers = [_Cover(bounds) for bounds in matcher.screen.over if bounds.clipped(target).area]
+    for other in matcher.visible_nodes():
+        if other.clickable or other.long_clickable:
+            bounds = matcher.visible_bounds(other)
+            if bounds.clipped(target).area and _is_over(other, node):
+                covers.append(_cover(matcher, other, node))
+    over_middle = [cover for cover in covers if cover.bounds.contains(*target.center)]
+    if not over_middle:
+        return target.center
+    free = _largest_free(target, [cover.bounds for cover in covers]) if len(covers) <= MAX_COVERS else None
+    if free is not None:
+        return free.center
+    foreign = [cover for cover in over_middle if cover.foreign]
+    return Covered(foreign[-1].label) if foreign else target.center
+
+
+def _cover(matcher: Matcher, other: Node, target: Node) -> _Cover:
+    bounds = matcher.visible_bounds(other)
+    label = _label(other)
+    window = matcher.screen.root.bounds.clipped(matcher.screen.display).area if matcher.screen.root is not None else 0
+    own = _label(target)
+    foreign = not (own and own in label) if label else bounds.area >= SCRIM_SHARE * window
+    return _Cover(bounds, label, foreign)
+
+
+def _largest_free(target: Bounds, covers: list[Bounds]) -> Bounds | None:
+    """The largest cell, of those that the covers' edges cut the target into, that none of them covers."""
+    columns = sorted({target.left, target.right, *_inside(target.left, target.right, _across(covers))})
+    rows = sorted({target.top, target.bottom, *_inside(target.top, target.bottom, _down(covers))})
+    free: Bounds | None = None
+    for top, bottom in pairwise(rows):
+        for left, right in pairwise(columns):
+            cell = Bounds(left, top, right, bottom)
+            if any(cover.contains(left, top) for cover in covers):
+                continue
+            if free is None or cell.area > free.area:
+                free = cell
+    return free
+
+
+def _across(covers: list[Bounds]) -> list[int]:
+    return [edge for cover in covers for edge in (cover.left, cover.right)]
+
+
+def _down(covers: list[Bounds]) -> list[int]:
+    return [edge for cover in covers for edge in (cover.top, cover.bottom)]
+
+
+def _inside(low: int, high: int, edges: list[int]) -> list[int]:
+    return [edge for edge in edges if low < edge < high]
+
+
+def _is_over(other: Node, node: Node) -> bool:
+    """Whether ``other`` is drawn over ``node``: neither is in the other, and its branch is drawn later."""
+    mine, theirs = _branch(node), _branch(other)
+    for level, (here, there) in enumerate(zip(mine, theirs, strict=False)):
+        if here is not there:
+            siblings = mine[level - 1].children if level else []
+            return _drawn(there, siblings) > _drawn(here, siblings)
+    return False
+
+
+def _branch(node: Node) -> list[Node]:
+    """From the window's root down to the node."""
+    branch: list[Node] = []
+    here: Node | None = node
+    while here is not None:
+        branch.append(here)
+        here = here.parent
+    return branch[::-1]
+
+
+def _drawn(node: Node, siblings: list[Node]) -> tuple[int, int]:
+    return node.drawing_order, next(place for place, each in enumerate(siblings) if each is node)
+
+
+def _label(node: Node) -> str:
+    """The first text in it; empty when it has none."""
+    return next((label for each in node.walk() if (label := each.text or each.description)), "")
