@@ -16,7 +16,7 @@ CALL_ID = 7
 
 
 def answer(**fields: object) -> Answer:
-    return Answer(200, json.dumps({"jsonrpc": "2.0", "id": CALL_ID, **fields}).encode())
+    return Answer(200, json.dumps({"jsonrpc": "2.0", "id": CALL_ID} | fields).encode())
 
 
 def failure(given_answer: Answer) -> RpcError:
@@ -28,6 +28,20 @@ def failure(given_answer: Answer) -> RpcError:
 @pytest.mark.parametrize("result", [None, True, 0, "text", {"a": [1]}])
 def test_result_is_given(result: object) -> None:
     assert decode_result(CALL_ID, answer(result=result)) == result
+
+
+def test_a_result_beside_an_empty_error_is_a_result() -> None:
+    assert decode_result(CALL_ID, answer(result=True, error=None)) is True
+
+
+def test_a_result_under_another_http_status_is_not_taken() -> None:
+    assert not failure(Answer(500, answer(result=True).body)).not_done
+
+
+@pytest.mark.parametrize("other", [None, CALL_ID - 1, str(CALL_ID)])
+def test_the_error_of_another_call_says_nothing_certain_about_this_one(other: object) -> None:
+    error = {"code": -32601, "message": "method not found"}
+    assert not failure(answer(error=error, id=other)).not_done
 
 
 def test_call_is_ascii_with_its_id() -> None:
