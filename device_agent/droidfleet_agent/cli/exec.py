@@ -19,15 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
 from droidfleet_agent.cli.arguments import adb_address
 from droidfleet_agent.cli.exec_output import Output, Progress, print_result
 from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code
 from droidfleet_agent.driver.adb import ONLINE, AdbServer
-from droidfleet_agent.driver.adb_errors import AdbProblem, device_error
+from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, device_error
 from droidfleet_agent.driver.phone import open_phone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
-from droidfleet_shared.clock import Clock, SystemClock
+from droidfleet_shared.clock import Clock, Deadline, SystemClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
 from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.codes import StepCode
@@ -45,6 +47,8 @@ EXECUTION_ID = "exec"
 
 MAX_TIMEOUT_S = 86_400.0
 """The protocol's bound on a task, one day."""
+
+log = structlog.get_logger(__name__)
 
 EPILOG = """exit codes: 0 the task succeeded; 1 it did not; 2 wrong usage or an invalid task; 3 no adb server or no
 answer from the phone; 4 no such phone; 5 a defect; 130 interrupted (the first Ctrl-C cancels the task and prints its
@@ -102,6 +106,10 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("INTERRUPTED: stopped before the task could be cancelled in order.", file=sys.stderr)
         return ExitCode.INTERRUPTED
+    except Exception:
+        log.exception("exec_broke")
+        print("INTERNAL: a defect ended the program; the log above says where.", file=sys.stderr)
+        return ExitCode.INTERNAL
 
 
 def seconds(text: str) -> float:
@@ -155,6 +163,9 @@ async def choose_phone(adb: AdbServer, serial: str | None, *, clock: Clock) -> s
     await adb.start(deadline=deadline)
     devices = await adb.devices(deadline=deadline)
     if serial is not None:
+        if serial not in devices and ":" in serial:
+            await _connect(adb, serial, deadline=deadline)
+            return serial
         return _named(serial, devices)
     ready = [each for each, word in devices.items() if word == ONLINE]
     if len(ready) == 1:
@@ -174,10 +185,17 @@ async def choose_phone(adb: AdbServer, serial: str | None, *, clock: Clock) -> s
     )
 
 
+async def _connect(adb: AdbServer, address: str, *, deadline: Deadline) -> None:
+    """Connects a network phone; a wrong address is told at once, and not after the driver's patience with a phone."""
+    answer = await adb.connect(address, deadline=deadline)
+    if "authenticate" in answer:
+        raise AdbError(AdbProblem.DEVICE_UNAUTHORIZED, f"adb: {answer.strip()}")
+    if not answer.startswith(("connected to", "already connected to")):
+        raise AdbError(AdbProblem.DEVICE_NOT_FOUND, f"adb: {answer.strip()}")
+
+
 def _named(serial: str, devices: Mapping[str, str]) -> str:
     if serial not in devices:
-        if ":" in serial:
-            return serial  # the driver asks the adb server to connect it
         known = f"the adb server lists {', '.join(sorted(devices))}" if devices else "the adb server lists no phone"
         raise NotFoundError(
             "DEVICE_NOT_FOUND",

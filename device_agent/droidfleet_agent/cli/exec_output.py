@@ -6,6 +6,8 @@ Plain text: the agent's base install has no table library. Texts from a screen a
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import Literal, TextIO
 
 import yaml
@@ -27,7 +29,7 @@ class Progress(RunObserver):
         self._done = 0
         self._id_width = max(2, *(len(printable(step.id)) for step in task.steps))
         self._action_width = max(len("action"), *(len(step.action) for step in task.steps))
-        print(f"{printable(task.task_id)} (revision {task.revision}) on {printable(serial)}", file=out)
+        tell(f"{printable(task.task_id)} (revision {task.revision}) on {printable(serial)}", out=out)
         self._row("step", "id", "action", "code", "time")
 
     async def step_started(self, step_id: str, path: str) -> None:
@@ -52,26 +54,36 @@ class Progress(RunObserver):
             bounds = candidate.bounds
             label = candidate.text or candidate.description or candidate.resource_id or candidate.class_name
             where = f"[{bounds.left},{bounds.top}][{bounds.right},{bounds.bottom}]"
-            print(f"          candidate {json.dumps(printable(label), ensure_ascii=False)} at {where}", file=self._out)
+            tell(f"          candidate {json.dumps(printable(label), ensure_ascii=False)} at {where}", out=self._out)
 
     def _row(self, *cells: str, words: str = "") -> None:
         step, step_id, action, code, time = cells
         row = f"{step:>7}  {step_id:<{self._id_width}}  {action:<{self._action_width}}  {code:<18} {time:>8}  {words}"
-        print(row.rstrip(), file=self._out, flush=True)
+        tell(row.rstrip(), out=self._out)
+
+
+def tell(text: str, *, out: TextIO) -> None:
+    """Prints, and goes on in silence when nobody reads any more: a task is not left half done because of `| head`."""
+    try:
+        print(text, file=out, flush=True)
+    except BrokenPipeError:
+        # What is still in the buffer would fail once more when the program ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def print_result(result: TaskResult, output: Output) -> None:
     """Prints the result on stdout: a document for programs, a summary for people."""
     document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     if output == "json":
-        print(json.dumps(document, indent=2))
+        tell(json.dumps(document, indent=2), out=sys.stdout)
     elif output == "yaml":
-        print(yaml.safe_dump(document, allow_unicode=True, sort_keys=False), end="")
+        tell(yaml.safe_dump(document, sort_keys=False).rstrip(), out=sys.stdout)
     else:
         for field, value in result.outputs.items():
-            print(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}")
+            tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)
         took = f"{result.duration_ms / 1000:.2f} s"
-        print(f"OK: all {len(result.steps)} steps in {took}" if result.successful else _failure(result, took))
+        steps = f"{len(result.steps)} steps" if len(result.steps) > 1 else "1 step"
+        tell(f"OK: all {steps} in {took}" if result.successful else _failure(result, took), out=sys.stdout)
 
 
 def _failure(result: TaskResult, took: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
+import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError
 from droidfleet_shared.clock import Deadline, SystemClock, VirtualClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
+from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
 from support.runs import JsonStep, run_steps, task_of
 from support.shop import shop
@@ -25,15 +29,27 @@ from support.shop import shop
 class ListedPhones(AdbServer):
     """An adb server that lists these phones."""
 
-    def __init__(self, devices: Mapping[str, str]) -> None:
+    def __init__(self, devices: Mapping[str, str], connect: str) -> None:
         super().__init__("127.0.0.1", 1)
         self._listed = devices
+        self._connect = connect
 
     async def start(self, *, deadline: Deadline) -> None:
         pass
 
     async def devices(self, *, deadline: Deadline) -> Mapping[str, str]:
         return self._listed
+
+    async def connect(self, address: str, *, deadline: Deadline) -> str:
+        return self._connect
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test's own stderr is closed after it, and whoever logs next would still write to it."""
+    monkeypatch.setattr(
+        "droidfleet_agent.cli.exec.configure_logging", partial(configure_logging, stream=sys.__stderr__)
+    )
 
 
 def arguments(*words: str) -> argparse.Namespace:
@@ -42,8 +58,8 @@ def arguments(*words: str) -> argparse.Namespace:
     return parser.parse_args(["exec", *words])
 
 
-async def chosen(devices: Mapping[str, str], serial: str | None = None) -> str:
-    return await choose_phone(ListedPhones(devices), serial, clock=SystemClock())
+async def chosen(devices: Mapping[str, str], serial: str | None = None, *, connect: str = "") -> str:
+    return await choose_phone(ListedPhones(devices, connect), serial, clock=SystemClock())
 
 
 async def test_the_only_phone_is_taken() -> None:
@@ -55,8 +71,27 @@ async def test_the_named_phone_is_taken() -> None:
     assert await chosen({"A": "device", "B": "device"}, "B") == "B"
 
 
-async def test_a_network_phone_that_is_not_listed_is_left_to_the_driver_to_connect() -> None:
-    assert await chosen({}, "127.0.0.1:7101") == "127.0.0.1:7101"
+NETWORK_PHONE = "127.0.0.1:7101"
+
+
+@pytest.mark.parametrize("answer", ["connected to", "already connected to"])
+async def test_a_network_phone_that_is_not_listed_is_connected(answer: str) -> None:
+    assert await chosen({}, NETWORK_PHONE, connect=f"{answer} {NETWORK_PHONE}") == NETWORK_PHONE
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (f"failed to connect to '{NETWORK_PHONE}': Connection refused", "DEVICE_NOT_FOUND"),
+        (f"failed to authenticate to {NETWORK_PHONE}", "DEVICE_UNAUTHORIZED"),
+        ("", "DEVICE_NOT_FOUND"),
+    ],
+)
+async def test_a_network_phone_that_cannot_be_connected_is_told_at_once(answer: str, code: str) -> None:
+    with pytest.raises(AdbError) as refused:
+        await chosen({}, NETWORK_PHONE, connect=answer)
+    assert refused.value.code == code
+    assert answer in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -147,7 +182,32 @@ async def test_a_result_for_people_names_outputs_and_the_failure(capsys: pytest.
     text = await printed(capsys, "text", extract, twin)
     assert 'output drink = "Tea"' in text
     assert "TARGET_AMBIGUOUS: Step 's2'" in text
-    assert "OK: all 1 steps" in await printed(capsys, "text", extract)
+    assert "OK: all 1 step in" in await printed(capsys, "text", extract)
+
+
+async def test_a_task_goes_on_when_nobody_reads_its_progress() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    clock = VirtualClock()
+    phone = shop(clock)
+    step = {"action": "CLICK", "selector": {"text": "Tea"}}
+    with os.fdopen(writer, "w") as unread:
+        progress = Progress(task_of(step), serial="memory", out=unread)
+        assert (await run_steps(phone, clock, step, observer=progress)).successful
+    assert phone.page == "detail"
+
+
+def test_a_defect_has_an_exit_code_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("droidfleet_agent.cli.exec.choose_phone", broken)
+    file = tmp_path / "task.json"
+    file.write_text(task_of({"action": "BACK"}).model_dump_json(by_alias=True, exclude_none=True))
+    assert run(arguments(str(file))) == ExitCode.INTERNAL
+    assert "INTERNAL" in capsys.readouterr().err
 
 
 async def test_progress_has_a_line_for_each_step_and_one_for_each_candidate() -> None:
