@@ -61,12 +61,12 @@ def decode_result(call_id: int, answer: Answer) -> Json:
         raise RpcError(f"the answer is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise RpcError("the answer is no JSON-RPC answer")
-    error = document.get("error")
+    failure = document.get("error")
     if document.get("id") != call_id:
         # Its error tells nothing certain about our call, but may tell that the server is done for.
-        raise RpcError("the answer is not that of this call", broken=error is not None and _failure(error).broken)
-    if error is not None:
-        raise _failure(error)
+        raise RpcError("the answer is not that of this call", broken=failure is not None and _failure(failure).broken)
+    if failure is not None:
+        raise _failure(failure)
     if "result" not in document:
         raise RpcError("the answer holds neither a result nor an error")
     return document["result"]  # type: ignore[no-any-return]  # json.loads makes nothing but Json

@@ -8,7 +8,7 @@ from droidfleet_agent.driver.memory import Fault, MemoryPhone, Page
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from support.runs import run_step, run_steps
-from support.screens import PACKAGE, dump, node, window
+from support.screens import HEIGHT, PACKAGE, WIDTH, dump, node, window
 from support.shop import button, shop
 
 ADD = {"action": "CLICK", "selector": {"text": "Add to cart"}}
@@ -71,6 +71,14 @@ async def test_the_keyboard_is_hidden_from_a_button_that_it_covers_and_the_page_
     assert [(done.call, done.target) for done in phone.done] == [("hide_keyboard", ""), ("tap", "Add to cart")]
     assert phone.page == "cart"
     assert result.dispatched == 2
+
+
+async def test_the_keyboard_of_a_rotated_phone_covers_its_whole_width(clock: VirtualClock) -> None:
+    root = window(button("Pay", 900, left=2000), bounds=(0, 0, HEIGHT, WIDTH))
+    phone = MemoryPhone({"p": Page(dump(root, rotation=1))}, start="p", clock=clock)
+    phone.keyboard_open = True
+    assert (await run_step(phone, clock, {"action": "CLICK", "selector": {"text": "Pay"}})).successful
+    assert [(done.call, done.target) for done in phone.done] == [("hide_keyboard", ""), ("tap", "Pay")]
 
 
 async def test_a_keyboard_beside_the_button_is_left_alone(clock: VirtualClock) -> None:

@@ -69,6 +69,7 @@ async def test_a_wait_needs_no_rest(clock: VirtualClock) -> None:
         ({"selector": {"text": "tea"}}, StepCode.TARGET_NOT_FOUND, ['Alike on the screen: "Tea"']),
         ({"selector": {"text": "Sold out"}}, StepCode.TARGET_DISABLED, ["disabled"]),
         ({"selector": {"text": "Tea"}, "packageName": "com.other"}, StepCode.PACKAGE_MISMATCH, ["com.other", PACKAGE]),
+        ({"selector": {"text": "Tea"}, "packageName": "com.example"}, StepCode.PACKAGE_MISMATCH, [PACKAGE]),
         (
             {"selector": {"text": "Tea"}, "packageName": PACKAGE, "activityName": ".Other"},
             StepCode.ACTIVITY_MISMATCH,
