@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from sqlalchemy import Connection
 
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.happenings import happening
-from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
 from droidfleet_controller.dispatch.window import MAX_RECEIPTS, Body, Document, Listed, choose
 from droidfleet_controller.store import documents, events, executions, texts
-from droidfleet_shared.bus.messages import WINDOW, ExecutionRef
+from droidfleet_shared.bus.messages import WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +30,34 @@ class Assigned:
 
 
 def refresh(
-    connection: Connection, agents: Iterable[str], *, now: datetime, fresh: Sequence[Execution] = ()
+    connection: Connection,
+    agents: Iterable[str],
+    *,
+    now: datetime,
+    fresh: Sequence[Execution] = (),
+    at_hand: Mapping[str, Body] = MappingProxyType({}),
 ) -> Assigned:
     """Moves what fits into the agents' windows and makes each agent's next document.
 
     ``fresh``: new executions, not yet inserted and all of them queued, at most one for each agent; they stand behind
-    what waits already.
+    what waits already. ``at_hand``: texts by digest that need not be read.
     """
     names = sorted(set(agents))
     new = {execution.device: execution for execution in fresh}
-    listed = executions.windows(connection, names)
-    open_agents = [name for name in names if len(listed.get(name, ())) < WINDOW]
-    waiting = {
-        name: executions.queued(connection, name, limit=WINDOW)
-        for name in executions.waiting_devices(connection, open_agents)
-    }
-    for name in open_agents:
-        if name in new:
-            waiting.setdefault(name, []).append(new[name])
-    bodies = _bodies(connection, [*_flat(listed), *_flat(waiting)])
+    lines = executions.lines(connection, names, limit=WINDOW)
+    for name, execution in new.items():
+        lines.setdefault(name, []).append(execution)
+    bodies = _bodies(connection, lines, at_hand)
     generations = documents.bump(connection, names)
     receipts = documents.owed(connection, generations, limit=MAX_RECEIPTS)
     made: list[Document] = []
     joined: list[Execution] = []
     for name in names:
-        window = [Listed(execution, bodies[execution.text.sha256]) for execution in listed.get(name, ())]
-        line = [Listed(execution, bodies[execution.text.sha256]) for execution in waiting.get(name, ())]
+        line = [Listed(execution, bodies[execution.text.sha256]) for execution in lines.get(name, ())]
+        window = [entry for entry in line if entry.execution.state in IN_WINDOW]
+        waiting = line[len(window) :]
         carried = receipts.get(name, ())
-        for entry in line[: choose(window, line, receipts=len(carried))]:
+        for entry in waiting[: choose(window, waiting, receipts=len(carried))]:
             execution = entry.execution
             if execution is new.get(name):
                 execution = new[name] = replace(execution, state=ExecutionState.ASSIGNED)
@@ -72,31 +73,20 @@ def refresh(
 
 def current(connection: Connection, agents: Sequence[str]) -> list[Document]:
     """The agents' documents as they are, for publishing again."""
-    listed = executions.windows(connection, agents)
-    bodies = _bodies(connection, _flat(listed))
+    windows = executions.windows(connection, agents)
+    bodies = _bodies(connection, windows, {})
     generations = documents.generations(connection, agents)
     receipts = documents.owed(connection, generations, limit=MAX_RECEIPTS)
-    return [
-        _document(name, generation, listed.get(name, ()), bodies, receipts.get(name, ()))
-        for name, generation in generations.items()
-    ]
+    made: list[Document] = []
+    for name, generation in generations.items():
+        window = tuple(Listed(execution, bodies[execution.text.sha256]) for execution in windows.get(name, ()))
+        made.append(Document(name, generation, window, receipts.get(name, ())))
+    return made
 
 
-def _document(
-    agent: str,
-    generation: int,
-    listed: Sequence[Execution],
-    bodies: Mapping[str, Body],
-    receipts: tuple[ExecutionRef, ...],
-) -> Document:
-    window = tuple(Listed(execution, bodies[execution.text.sha256]) for execution in listed)
-    return Document(agent, generation, window, receipts)
-
-
-def _bodies(connection: Connection, needed: Iterable[Execution]) -> dict[str, Body]:
-    found = texts.load(connection, (execution.text.sha256 for execution in needed))
-    return {digest: Body.of(text) for digest, text in found.items()}
-
-
-def _flat(by_device: Mapping[str, Sequence[Execution]]) -> list[Execution]:
-    return [execution for some in by_device.values() for execution in some]
+def _bodies(
+    connection: Connection, lines: Mapping[str, Sequence[Execution]], at_hand: Mapping[str, Body]
+) -> Mapping[str, Body]:
+    needed = {execution.text.sha256 for line in lines.values() for execution in line} - at_hand.keys()
+    found = texts.load(connection, needed) if needed else {}
+    return {**at_hand, **{digest: Body.of(text) for digest, text in found.items()}}

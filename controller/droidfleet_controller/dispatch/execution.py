@@ -25,8 +25,8 @@ class Execution:
     """One run of one task on one device. Instants are the controller's clock, aware UTC.
 
     ``bound_s`` is the longest that the task may take; ``progress_sequence`` is the last step event that counts for
-    ``current_step_id``; ``check_at`` is when a deadline may have passed, None once terminal; ``version`` grows with
-    every change that a reader can see.
+    ``current_step_id``; ``check_at`` is when a deadline may have passed, None exactly when it has ended; ``version``
+    grows with every change that a reader can see.
     """
 
     execution_id: str

@@ -21,6 +21,7 @@ from droidfleet_controller.dispatch.happenings import happening
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.dispatch.window import Body
 from droidfleet_controller.fleet.registry import Registry
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.store import events, executions, runs, tasks, texts
@@ -160,7 +161,8 @@ def _start(
         )
         for device in devices
     ]
-    assigned = assign.refresh(connection, devices, now=now, fresh=queued)
+    at_hand = {template.text.sha256: Body.of(template.body)}
+    assigned = assign.refresh(connection, devices, now=now, fresh=queued, at_hand=at_hand)
     executions.add(connection, assigned.fresh)
     runs.add(connection, Run(run_id, command.request_id or run_id, digest, now))
     events.add(connection, [happening("ExecutionCreated", execution, now=now) for execution in assigned.fresh])
@@ -192,6 +194,7 @@ class _Template:
     task_id: str
     revision: int
     text: TaskText
+    body: str
     step_count: int
     bound_s: float
 
@@ -199,13 +202,13 @@ class _Template:
 def _template(connection: Connection, command: RunTask, checked: Checked | None) -> _Template:
     if checked is not None:
         text = TaskText(sha256=texts.keep(connection, checked.body), add_name=checked.agent is None, add_revision=False)
-        return _Template(checked.task_id, checked.revision, text, checked.step_count, checked.bound_s)
+        return _Template(checked.task_id, checked.revision, text, checked.body, checked.step_count, checked.bound_s)
     assert isinstance(command.task, TaskRef)
     stored = tasks.get(connection, command.task.task_id, command.task.revision)
     if stored is None:
         raise task_not_found(connection, command.task.task_id, command.task.revision)
     text = TaskText(sha256=stored.sha256, add_name=True, add_revision=stored.add_revision)
-    return _Template(stored.task_id, stored.revision, text, stored.step_count, stored.bound_s)
+    return _Template(stored.task_id, stored.revision, text, stored.body, stored.step_count, stored.bound_s)
 
 
 def _digest(command: RunTask, devices: Sequence[str]) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
-from droidfleet_controller.dispatch.states import IN_WINDOW, LIVE, ExecutionState
+from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
 from droidfleet_controller.store.schema import executions, results
 from droidfleet_controller.store.sql import chunks
+from droidfleet_shared.bus.messages import WINDOW
 from droidfleet_shared.protocol.result import TaskResult
 
 _COLUMNS = [column for column in executions.c if column.name != "number"]
@@ -43,21 +44,19 @@ _UPDATE = (
 
 # Built once: building a statement costs more than running it.
 _BY_ID = select(*_COLUMNS).where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
-_WINDOWS = (
-    select(*_COLUMNS)
-    .where(
-        executions.c.device.in_(bindparam("devices", expanding=True)),
-        executions.c.state.in_(sorted(state.value for state in IN_WINDOW)),
+_PLACED = (
+    select(
+        *_COLUMNS,
+        executions.c.number,
+        func.row_number().over(partition_by=executions.c.device, order_by=executions.c.number).label("place"),
     )
-    .order_by(executions.c.number)
+    .where(executions.c.device.in_(bindparam("devices", expanding=True)), executions.c.check_at.is_not(None))
+    .subquery()
 )
-_WAITING = (
-    select(executions.c.device)
-    .where(
-        executions.c.device.in_(bindparam("devices", expanding=True)),
-        executions.c.state == ExecutionState.QUEUED.value,
-    )
-    .distinct()
+_LINES = (
+    select(*(column for column in _PLACED.c if column.name not in {"number", "place"}))
+    .where(_PLACED.c.place <= bindparam("limit"))
+    .order_by(_PLACED.c.number)
 )
 _ADD = insert(executions)
 
@@ -130,28 +129,21 @@ def page(connection: Connection, wanted: Filter, *, before: int | None, limit: i
 def windows(connection: Connection, devices: Iterable[str]) -> dict[str, list[Execution]]:
     """What each device's document may list, in order."""
     found: dict[str, list[Execution]] = {}
-    for some in chunks(devices):
-        for row in connection.execute(_WINDOWS, {"devices": some}):
-            found.setdefault(row.device, []).append(_execution(row))
+    for device, some in lines(connection, devices, limit=WINDOW).items():
+        if window := [execution for execution in some if execution.state in IN_WINDOW]:
+            found[device] = window
     return found
 
 
-def queued(connection: Connection, device: str, *, limit: int) -> list[Execution]:
-    """The next executions that wait in the controller for a device."""
-    query = (
-        select(*_COLUMNS)
-        .where(executions.c.device == device, executions.c.state == ExecutionState.QUEUED.value)
-        .order_by(executions.c.number)
-        .limit(limit)
-    )
-    return [_execution(row) for row in connection.execute(query)]
+def lines(connection: Connection, devices: Iterable[str], *, limit: int) -> dict[str, list[Execution]]:
+    """The first ``limit`` live executions of each device in the order in which they run.
 
-
-def waiting_devices(connection: Connection, devices: Iterable[str]) -> set[str]:
-    """Those of ``devices`` for which something is queued."""
-    found: set[str] = set()
+    Places in a window are given in that order, so what is in the window comes first and what is queued follows.
+    """
+    found: dict[str, list[Execution]] = {}
     for some in chunks(devices):
-        found.update(connection.execute(_WAITING, {"devices": some}).scalars())
+        for row in connection.execute(_LINES, {"devices": some, "limit": limit}):
+            found.setdefault(row.device, []).append(_execution(row))
     return found
 
 
@@ -168,7 +160,7 @@ def backlog(connection: Connection, devices: Sequence[str]) -> dict[str, int]:
     for some in chunks(devices):
         query = (
             select(executions.c.device, func.count().label("waiting"))
-            .where(executions.c.device.in_(some), executions.c.state.in_(waiting))
+            .where(executions.c.device.in_(some), executions.c.check_at.is_not(None), executions.c.state.in_(waiting))
             .group_by(executions.c.device)
         )
         counts.update((row.device, row.waiting) for row in connection.execute(query))
@@ -178,9 +170,7 @@ def backlog(connection: Connection, devices: Sequence[str]) -> dict[str, int]:
 def live_counts(connection: Connection) -> dict[ExecutionState, int]:
     """How many executions are in each live state."""
     query = (
-        select(executions.c.state, func.count())
-        .where(executions.c.state.in_([state.value for state in LIVE]))
-        .group_by(executions.c.state)
+        select(executions.c.state, func.count()).where(executions.c.check_at.is_not(None)).group_by(executions.c.state)
     )
     return {ExecutionState(state): count for state, count in connection.execute(query)}
 

@@ -86,6 +86,8 @@ devices = Table(
     Column("last_seen_at", Instant, nullable=False),
 )
 
+_LIVE = text("check_at IS NOT NULL")
+
 executions = Table(
     "executions",
     metadata,
@@ -117,16 +119,12 @@ executions = Table(
     Column("result_head", Text),
     UniqueConstraint("execution_id"),
     Index("ix_executions_run_id", "run_id", "number"),
-    Index("ix_executions_device_state", "device", "state", "number"),
+    Index("ix_executions_device", "device", "number"),
     Index("ix_executions_task_id", "task_id", "number"),
     Index("ix_executions_state", "state", "number"),
-    # Only live executions have a time at which a deadline may pass.
-    Index(
-        "ix_executions_check_at",
-        "check_at",
-        sqlite_where=text("check_at IS NOT NULL"),
-        postgresql_where=text("check_at IS NOT NULL"),
-    ),
+    # Exactly the live executions have a time at which a deadline may pass; these two do not grow with history.
+    Index("ix_executions_check_at", "check_at", sqlite_where=_LIVE, postgresql_where=_LIVE),
+    Index("ix_executions_line", "device", "number", sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
 
 results = Table(

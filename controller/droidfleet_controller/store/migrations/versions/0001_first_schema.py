@@ -74,16 +74,11 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number", name="pk_executions"),
         sa.UniqueConstraint("execution_id", name="uq_executions_execution_id"),
     )
-    for column in ("run_id", "task_id", "state"):
+    for column in ("run_id", "task_id", "device", "state"):
         op.create_index(f"ix_executions_{column}", "executions", [column, "number"])
-    op.create_index("ix_executions_device_state", "executions", ["device", "state", "number"])
-    op.create_index(
-        "ix_executions_check_at",
-        "executions",
-        ["check_at"],
-        sqlite_where=sa.text("check_at IS NOT NULL"),
-        postgresql_where=sa.text("check_at IS NOT NULL"),
-    )
+    live = sa.text("check_at IS NOT NULL")
+    for name, columns in (("check_at", ["check_at"]), ("line", ["device", "number"])):
+        op.create_index(f"ix_executions_{name}", "executions", columns, sqlite_where=live, postgresql_where=live)
     op.create_table(
         "results",
         sa.Column("execution_id", sa.String(64), nullable=False),
