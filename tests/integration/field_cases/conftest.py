@@ -63,9 +63,9 @@ class Handset:
         self.running = running
         self.phone = phone
 
-    async def run(self, *steps: JsonStep) -> TaskResult:
+    async def run(self, *steps: JsonStep, max_duration_ms: int | None = None) -> TaskResult:
         """Runs steps by the engine."""
-        return await run_steps(self.phone, SystemClock(), *steps)
+        return await run_steps(self.phone, SystemClock(), *steps, max_duration_ms=max_duration_ms)
 
     def seen(self, *kinds: str) -> list[str]:
         """Kinds of what the phone saw, in order; of these kinds only, where some are given."""

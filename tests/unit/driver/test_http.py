@@ -138,6 +138,11 @@ async def test_cancelled_request_leaves_no_connection_for_its_late_answer(
     assert not connection.usable
 
 
+async def test_bytes_that_come_when_nobody_asked_end_the_connection(connection: HttpConnection) -> None:
+    connection.data_received(whole(b"late"))
+    assert not connection.usable
+
+
 async def test_bytes_that_nobody_asked_for_end_the_connection(phone: ScriptedHttp, connection: HttpConnection) -> None:
     async def answer_twice(exchange: Exchange) -> None:
         await exchange.answer(b"pong")

@@ -166,6 +166,17 @@ async def test_action_after_an_idle_close_goes_over_a_new_connection_once(bench:
     assert bench.http.connections == 2
 
 
+async def test_action_after_a_pause_is_sent_over_a_connection_that_just_answered(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("droidfleet_agent.driver.link.FRESH_S", 0.0)
+    await bench.phone.tap(1, 2, deadline=soon())
+    bench.http.pings.append(close)
+    assert await bench.phone.tap(3, 4, deadline=soon())
+    assert bench.http.calls == ["click", "click"]
+    assert bench.http.connections == 2
+
+
 async def test_action_is_not_sent_when_the_new_connection_answers_no_ping(bench: Bench) -> None:
     bench.phone._link.drop()
     bench.http.pings.append(close)

@@ -56,6 +56,16 @@ async def test_unless_visible_skips_as_success_on_the_deciding_look(clock: Virtu
     assert phone.done == []
 
 
+async def test_unless_visible_is_no_reason_to_stop_between_two_taps(clock: VirtualClock) -> None:
+    """What the first tap brought up must not count when the second one is looked for again."""
+    phone = shop(clock)
+    phone.fail("tap", Fault.NONE, Fault.REFUSED)
+    step = {"action": "CLICK", "selector": {"text": "Tea"}, "times": 2, "unlessVisible": {"text": "Green tea"}}
+    result = await run_step(phone, clock, {**step, "timeoutMs": 500})
+    assert result.code is StepCode.TARGET_NOT_FOUND
+    assert len(phone.done) == 1
+
+
 async def test_unless_visible_that_is_absent_changes_nothing(clock: VirtualClock) -> None:
     phone = shop(clock)
     step = {"action": "CLICK", "selector": {"text": "Tea"}, "unlessVisible": {"text": "Green tea"}}
