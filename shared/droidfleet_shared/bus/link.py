@@ -102,15 +102,17 @@ class _Client(Client):
 def _cancellation_kept() -> Iterator[None]:
     """Raises a cancellation that the block swallowed.
 
-    Up to Python 3.11 `asyncio.wait_for`, on which nats-py stands, loses one that comes together with its result
-    (bpo-37658), and the task would live for ever.
+    nats-py catches some, and up to Python 3.11 `asyncio.wait_for`, on which it stands, loses one that comes together
+    with its result (bpo-37658). The task would live for ever.
     """
     task = asyncio.current_task()
     assert task is not None
     before = task.cancelling()
-    yield
-    if task.cancelling() > before:
-        raise asyncio.CancelledError
+    try:
+        yield
+    finally:
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 class BusLink(Bus):
@@ -167,7 +169,8 @@ class BusLink(Bus):
         attempt = 0
         while True:
             started = self._clock.monotonic()
-            await self._connection()
+            with _cancellation_kept():
+                await self._connection()
             if self._clock.monotonic() - started > STABLE_S:
                 attempt = 0
             delay = self._random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2**attempt))

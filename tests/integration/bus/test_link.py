@@ -113,11 +113,17 @@ class CountingClock(SystemClock):
         await asyncio.sleep(0)
 
 
-async def test_pauses_between_attempts_are_spread_below_a_bound_that_doubles_to_thirty_seconds() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"nats://127.0.0.1:{free.getsockname()[1]}"
+@pytest.fixture
+def dead_end() -> Iterator[str]:
+    """An address where nobody listens, and nobody will: its port is held."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"nats://127.0.0.1:{held.getsockname()[1]}"
+
+
+async def test_pauses_between_attempts_are_spread_below_a_bound_that_doubles_to_thirty_seconds(dead_end: str) -> None:
     clock = CountingClock()
-    link = BusLink(url, name="lonely", clock=clock, random=Random(1))
+    link = BusLink(dead_end, name="lonely", clock=clock, random=Random(1))
     async with running(link):
         await until(lambda: len(clock.slept) >= 40, within_s=30)
     bounds = [min(30.0, 0.5 * 2**attempt) for attempt in range(len(clock.slept))]
@@ -151,6 +157,17 @@ async def test_a_client_closed_for_good_is_built_anew(tmp_path: Path) -> None:
 async def test_a_link_that_is_cancelled_while_it_connects_ends(nats_server: NatsServer) -> None:
     for steps in range(60):
         link = BusLink(nats_server.url, name="brief", clock=SystemClock(), random=Random(1))
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            task = group.create_task(link.run(), name="link")
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+        assert task.cancelled()
+
+
+async def test_a_link_that_is_cancelled_while_nobody_listens_ends(dead_end: str) -> None:
+    for steps in range(250):
+        link = BusLink(dead_end, name="brief", clock=CountingClock(), random=Random(1))
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             task = group.create_task(link.run(), name="link")
             for _ in range(steps):
