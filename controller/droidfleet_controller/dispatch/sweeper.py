@@ -162,9 +162,11 @@ def _settle(connection: Connection, heard: _Heard) -> set[str]:
             log.warning("generation_behind", agent=agent, ours=ours.get(agent, 0), theirs=generation)
             documents.raise_to(connection, agent, generation)
             heard.back.add(agent)
-    with_work = executions.windows(connection, heard.back).keys() if heard.back else set()
+    # What the broker may hold for an agent that this database knows nothing of comes from another one: it is emptied.
+    unknown = heard.back - ours.keys()
+    with_work = executions.windows(connection, heard.back).keys()
     behind = {agent for agent, generation in heard.generations.items() if generation > ours.get(agent, 0)}
-    return set(with_work) | behind | more
+    return unknown | with_work | behind | more
 
 
 def _end(swept: Swept, ended: Execution, kind: str, now: datetime) -> None:

@@ -7,12 +7,14 @@ before it is answered, so that a restarted controller knows every holder.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import partial
+from itertools import islice
 
 import structlog
 from sqlalchemy import Connection
@@ -36,6 +38,9 @@ SWEEP_S = 1.0
 
 WRITE_S = 10.0
 """How much of ``last_seen_at`` a crash may lose; it is only shown."""
+
+WRITE_BATCH = 250
+"""Devices in one transaction: others wait for milliseconds only."""
 
 MAX_ASKING = 20_000
 """Heartbeats that wait for a decision: every agent of a large fleet at once, twice. More are dropped and come again."""
@@ -104,7 +109,7 @@ class Registry:
         """
         unknown = [name for name in wanted if name not in self._devices]
         if unknown:
-            raise _unknown(unknown, list(self._devices))
+            raise _unknown(unknown, sorted(self._devices))
 
     def state(self, device: Device) -> DeviceState:
         """The device's state now."""
@@ -274,21 +279,19 @@ class Registry:
 
     async def write(self, lines: Iterable[FleetEvent] = ()) -> None:
         """Writes what memory knows more than the database, and ``lines``."""
-        names_written, lines = self._unwritten, list(lines)
-        self._unwritten = set()
-        changed = [self._devices[name] for name in names_written]
-
-        def write(connection: Connection) -> None:
-            devices.save(connection, changed)
-            events.add(connection, lines)
-
-        try:
-            await self._database.run(write)
-        except UnavailableError:
-            self._unwritten |= names_written
-            raise
+        lines = list(lines)
         if lines:
+            await self._database.run(lambda connection: events.add(connection, lines))
             self._stored()
+        while self._unwritten:
+            some = list(islice(self._unwritten, WRITE_BATCH))
+            changed = [self._devices[name] for name in some]
+            self._unwritten.difference_update(some)
+            try:
+                await self._database.run(partial(devices.save, changed=changed))
+            except UnavailableError:
+                self._unwritten.update(some)
+                raise
 
 
 def _name_event(beat: Heartbeat, grant: Grant, now: datetime) -> FleetEvent:
@@ -303,14 +306,26 @@ def _name_event(beat: Heartbeat, grant: Grant, now: datetime) -> FleetEvent:
 MAX_NAMED = 20
 """Unknown names spelt out in an error; the rest is counted."""
 
+MAX_SUGGESTED = 3
+"""Unknown names for which a near one is looked for."""
 
-def _unknown(unknown: list[str], known: list[str]) -> NotFoundError:
+SUGGESTED_FROM = 250
+"""Known names on either side of an unknown one, in the order of the alphabet, that are compared with it: comparing is
+slow (about 25 microseconds each) and the event loop waits."""
+
+
+def _nearest(name: str, known: Sequence[str]) -> list[str]:
+    place = bisect(known, name)
+    return get_close_matches(name, known[max(0, place - SUGGESTED_FROM) : place + SUGGESTED_FROM], n=1)
+
+
+def _unknown(unknown: Sequence[str], known: Sequence[str]) -> NotFoundError:
+    """``known``: in order."""
     named = ", ".join(repr(name) for name in unknown[:MAX_NAMED])
     more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""
-    nearest = partial(get_close_matches, possibilities=known, n=1)
-    near = {name: match[0] for name in unknown[:MAX_NAMED] if (match := nearest(name))}
+    near = [match for name in unknown[:MAX_SUGGESTED] for match in _nearest(name, known)]
     if near:
-        hint = "Did you mean " + ", ".join(repr(match) for match in dict.fromkeys(near.values())) + "?"
+        hint = f"Did you mean {', '.join(repr(match) for match in dict.fromkeys(near))}?"
     elif known:
         hint = "List the devices with: droidfleet devices"
     else:

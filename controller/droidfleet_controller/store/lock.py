@@ -56,11 +56,10 @@ def data_folder(folder: Path) -> Iterator[str]:
                 hint="Stop it, or give this one another folder with --data.",
             ) from None
         try:
-            yield _take(folder, descriptor)
+            data_id = _take(folder, descriptor)
         except OSError as error:
-            if error.filename is None or Path(str(error.filename)).parent != folder:
-                raise
             raise _not_writable(folder, error) from error
+        yield data_id
     finally:
         os.close(descriptor)
 

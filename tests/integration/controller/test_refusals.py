@@ -14,6 +14,7 @@ from droidfleet_controller.store.database import sqlite_url
 from droidfleet_shared.errors import DroidfleetError
 from support.controller import document, running_controller, scripted_agent, settings_for
 from support.nats import NatsServer
+from support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -71,6 +72,24 @@ async def test_a_broker_that_ends_at_its_start_is_reported_with_its_words(tmp_pa
     error = await refusal(tmp_path / "data", nats_server=program)
     assert error.code == "BROKER_NOT_STARTED"
     assert "it does not work" in error.hint
+
+
+async def test_a_broker_program_that_cannot_run_is_reported(tmp_path: Path) -> None:
+    program = tmp_path / "nats-server"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o755)
+    assert (await refusal(tmp_path / "data", nats_server=program)).code == "NATS_SERVER_NOT_FOUND"
+
+
+async def test_documents_of_another_database_are_emptied(tmp_path: Path, nats_server: NatsServer) -> None:
+    async with scripted_agent(nats_server.url, "phone-01", hello=False) as agent:
+        async with running_controller(tmp_path / "one", nats=nats_server.url) as api:
+            assert (await agent.hello()).granted
+            execution_id = (await api.run(document(), "phone-01")).executions[0].execution_id
+            await agent.assigned(execution_id)
+        async with running_controller(tmp_path / "two", nats=nats_server.url) as api:
+            assert (await agent.hello()).granted
+            await until(lambda: not agent.assignments, what="the document of the other database is emptied")
 
 
 async def test_a_second_controller_in_one_data_folder_is_refused(tmp_path: Path) -> None:

@@ -65,6 +65,15 @@ async def test_cancelling_what_does_not_exist_is_not_found(tmp_path: Path) -> No
         assert caught.value.code == "EXECUTION_NOT_FOUND"
 
 
+async def test_an_execution_that_is_cancelled_twice_is_counted_once(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        ids = [await begun(dispatch) for _ in range(WINDOW + 1)]
+        for _ in range(2):
+            await dispatch.cancels.cancel(ids[-1], reason="", actor="test")
+        counted = dispatch.metrics.registry.get_sample_value("droidfleet_executions_total", {"result": "cancelled"})
+        assert counted == 1
+
+
 async def test_a_queued_execution_expires_once(tmp_path: Path) -> None:
     async with dispatching(tmp_path) as dispatch:
         ids = [await begun(dispatch) for _ in range(WINDOW + 1)]
@@ -153,6 +162,14 @@ async def test_an_agent_that_comes_back_gets_its_times_counted_anew(tmp_path: Pa
         await dispatch.sweeper.sweep()
         assert dispatch.document().generation == generation + 1
         assert dispatch.document().executions[0].start_within_s == HOUR_S / 2
+
+
+async def test_an_agent_that_the_database_never_wrote_to_gets_an_empty_document(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        dispatch.clock.advance(3 * HEARTBEAT_S)
+        await dispatch.heard(beat())
+        await dispatch.sweeper.sweep()
+        assert (dispatch.document().generation, dispatch.document().executions) == (1, ())
 
 
 async def test_a_heartbeat_as_usual_publishes_nothing(tmp_path: Path) -> None:
