@@ -63,9 +63,11 @@ class Progress(RunObserver):
 
 
 def tell(text: str, *, out: TextIO) -> None:
-    """Prints, and goes on in silence when nobody reads any more: a task is not left half done because of `| head`."""
+    """Prints, come what may: a task is not left half done because of `| head` or of a terminal without its letters."""
     try:
         print(text, file=out, flush=True)
+    except UnicodeEncodeError:
+        print(text.encode("ascii", "backslashreplace").decode(), file=out, flush=True)
     except BrokenPipeError:
         # What is still in the buffer would fail once more when the program ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
@@ -77,7 +79,7 @@ def print_result(result: TaskResult, output: Output) -> None:
     if output == "json":
         tell(json.dumps(document, indent=2), out=sys.stdout)
     elif output == "yaml":
-        tell(yaml.safe_dump(document, sort_keys=False).rstrip(), out=sys.stdout)
+        tell(yaml.safe_dump(document, allow_unicode=True, sort_keys=False).rstrip(), out=sys.stdout)
     else:
         for field, value in result.outputs.items():
             tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)

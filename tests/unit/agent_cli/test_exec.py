@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from droidfleet_agent.cli.exec import add_parser, choose_phone, load_task, run
-from droidfleet_agent.cli.exec_output import Progress, print_result
+from droidfleet_agent.cli.exec_output import Progress, print_result, tell
 from droidfleet_agent.cli.failures import ExitCode, error_text, printable
 from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError
@@ -195,6 +195,12 @@ async def test_a_task_goes_on_when_nobody_reads_its_progress() -> None:
         progress = Progress(task_of(step), serial="memory", out=unread)
         assert (await run_steps(phone, clock, step, observer=progress)).successful
     assert phone.page == "detail"
+
+
+def test_what_the_terminal_has_no_letters_for_is_escaped() -> None:
+    written = io.BytesIO()
+    tell("5 €", out=io.TextIOWrapper(written, encoding="ascii"))
+    assert written.getvalue() == b"5 \\u20ac\n"
 
 
 def test_a_defect_has_an_exit_code_of_its_own(
