@@ -5,6 +5,7 @@ Plain text: the agent's base install has no table library. Texts from a screen a
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -79,7 +80,8 @@ def print_result(result: TaskResult, output: Output) -> None:
     if output == "json":
         tell(json.dumps(document, indent=2), out=sys.stdout)
     elif output == "yaml":
-        tell(yaml.safe_dump(document, allow_unicode=True, sort_keys=False).rstrip(), out=sys.stdout)
+        readable = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+        tell(yaml.safe_dump(document, allow_unicode=readable, sort_keys=False).rstrip(), out=sys.stdout)
     else:
         for field, value in result.outputs.items():
             tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)

@@ -198,9 +198,10 @@ async def test_a_task_goes_on_when_nobody_reads_its_progress() -> None:
 
 
 def test_what_the_terminal_has_no_letters_for_is_escaped() -> None:
-    written = io.BytesIO()
-    tell("5 €", out=io.TextIOWrapper(written, encoding="ascii"))
-    assert written.getvalue() == b"5 \\u20ac\n"
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    tell("5 €", out=terminal)
+    terminal.seek(0)
+    assert terminal.read() == "5 \\u20ac\n"
 
 
 def test_a_defect_has_an_exit_code_of_its_own(
