@@ -6,7 +6,7 @@ import sys
 
 import structlog
 
-pytest_plugins = ["support.adb"]
+pytest_plugins = ["support.session", "support.adb"]
 
 
 class _CurrentStderr:

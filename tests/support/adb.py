@@ -15,12 +15,10 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -267,17 +265,14 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture(scope="session")
-def adb_server() -> Iterator[AdbServer]:
+def adb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
     """The session's own adb server, running. A test that kills it starts it again."""
-    home = Path(tempfile.mkdtemp(prefix="droidfleet-adb-"))
-    server = AdbServer(port=_held_port.getsockname()[1], home=home)
+    server = AdbServer(port=_held_port.getsockname()[1], home=tmp_path_factory.mktemp("adb"))
     try:
         server.start()
         yield server
     finally:
         server.stop()
-        with suppress(OSError):
-            shutil.rmtree(home)
 
 
 @pytest.fixture(scope="session")
