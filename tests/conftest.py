@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
+import pytest
 import structlog
 
 pytest_plugins = ["support.session", "support.adb"]
@@ -19,7 +21,21 @@ class _CurrentStderr:
         sys.stderr.flush()
 
 
-structlog.configure(
-    logger_factory=structlog.WriteLoggerFactory(file=_CurrentStderr()),  # type: ignore[arg-type]  # all it needs
-    cache_logger_on_first_use=False,
-)
+def pytest_configure() -> None:
+    _log_to_stderr()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """A test may have set up logging as programs do: to the stream of that moment, which fixtures close next."""
+    _log_to_stderr()
+    for handler in logging.root.handlers[:]:
+        if type(handler) is logging.StreamHandler:  # pytest's own are of other classes
+            logging.root.removeHandler(handler)
+
+
+def _log_to_stderr() -> None:
+    structlog.reset_defaults()
+    structlog.configure(
+        logger_factory=structlog.WriteLoggerFactory(file=_CurrentStderr()),  # type: ignore[arg-type]  # all it needs
+    )

@@ -40,7 +40,6 @@ def configure_logging(level: str = "info", *, stream: TextIO | None = None) -> N
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(file=out),
-        cache_logger_on_first_use=True,
     )
 
 

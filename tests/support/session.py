@@ -8,6 +8,7 @@ and fails the session. Never looks at processes without the mark.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import uuid4
@@ -69,6 +70,9 @@ def survivors(mark: str, *, within_s: float = END_S) -> list[Survivor]:
 def session_mark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The mark of this session's processes. Programs find their home, and room for temporary files, in its folder."""
     mark = f"{os.getpid()}-{uuid4().hex}"
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts `make test &` so, and programs that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(MARK, mark)
         environment.setenv("HOME", str(tmp_path_factory.mktemp("home")))

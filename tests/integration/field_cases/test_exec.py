@@ -6,9 +6,7 @@ import argparse
 import json
 import os
 import signal
-import sys
 import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,21 +16,12 @@ from droidfleet_agent.cli.failures import ExitCode
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind
 from droidfleet_agent.virtual_phone.scenario.models import Scenario
 from droidfleet_agent.virtual_phone.server import PhoneOptions
-from droidfleet_shared.logging import configure_logging
 from support.adb import AdbServer, ConnectedPhones, RunningPhone, wait_for
 from support.runs import JsonStep, task_of
 
 pytestmark = pytest.mark.integration
 
 NEXT = {"action": "CLICK", "selector": {"text": "Next"}}
-
-
-@pytest.fixture(autouse=True)
-def logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test's own stderr is closed after it, and whoever logs next would still write to it."""
-    monkeypatch.setattr(
-        "droidfleet_agent.cli.exec.configure_logging", partial(configure_logging, stream=sys.__stderr__)
-    )
 
 
 class Command:

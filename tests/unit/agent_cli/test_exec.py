@@ -6,9 +6,7 @@ import argparse
 import io
 import json
 import os
-import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError
 from droidfleet_shared.clock import Deadline, SystemClock, VirtualClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
-from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
 from support.runs import JsonStep, run_steps, task_of
 from support.shop import shop
@@ -42,14 +39,6 @@ class ListedPhones(AdbServer):
 
     async def connect(self, address: str, *, deadline: Deadline) -> str:
         return self._connect
-
-
-@pytest.fixture(autouse=True)
-def logging_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test's own stderr is closed after it, and whoever logs next would still write to it."""
-    monkeypatch.setattr(
-        "droidfleet_agent.cli.exec.configure_logging", partial(configure_logging, stream=sys.__stderr__)
-    )
 
 
 def arguments(*words: str) -> argparse.Namespace:

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from droidfleet_agent.cli import main
 from droidfleet_agent.cli.options import tell
-
-
-@pytest.fixture(autouse=True)
-def _logging_restored() -> Iterator[None]:
-    handlers, level = logging.root.handlers[:], logging.root.level
-    yield
-    structlog.reset_defaults()
-    logging.root.handlers[:] = handlers
-    logging.root.setLevel(level)
 
 
 def _main(*arguments: str) -> int:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 
-import pytest
 import structlog
 
 from droidfleet_shared.logging import configure_logging
-
-
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 def test_off_a_terminal_each_event_is_one_json_line() -> None:
