@@ -20,6 +20,11 @@ SCRIM_SHARE = 0.5
 """A cover without a label over so much of the window is the dimmed ground of a dialog, not a touch layer."""
 
 
+LEAST_PIECE = 24
+"""Pixels each way that a free piece must have (or the target's own, if it is smaller): thinner ones are where edges do
+not quite meet, and at the display's rim the system's gestures wait."""
+
+
 @dataclass(frozen=True, slots=True)
 class Covered:
     """Something else takes every touch on the target. ``by`` is a label of it; empty when it has none."""
@@ -70,10 +75,14 @@ def _largest_free(target: Bounds, covers: list[Bounds]) -> Bounds | None:
     """The largest cell, of those that the covers' edges cut the target into, that none of them covers."""
     columns = sorted({target.left, target.right, *_inside(target.left, target.right, _across(covers))})
     rows = sorted({target.top, target.bottom, *_inside(target.top, target.bottom, _down(covers))})
+    least_width = min(LEAST_PIECE, target.right - target.left)
+    least_height = min(LEAST_PIECE, target.bottom - target.top)
     free: Bounds | None = None
     for top, bottom in pairwise(rows):
         for left, right in pairwise(columns):
             cell = Bounds(left, top, right, bottom)
+            if right - left < least_width or bottom - top < least_height:
+                continue
             if any(cover.contains(left, top) for cover in covers):
                 continue
             if free is None or cell.area > free.area:
