@@ -66,7 +66,25 @@ async def test_f10_characters_that_are_lost_again_are_a_failure(handset: MakeHan
 
 @pytest.mark.parametrize(
     "value",
-    ["日本語 ÄÖ", "\U0001f469\u200d\U0001f467 \U0001f381", "line one\nline two\ttab", "%s $HOME 'it' \"ok\" \\"],
+    [
+        "日本語 ÄÖ",
+        "\U0001f469\u200d\U0001f467 \U0001f381",
+        "\U0001f1e9\U0001f1ea \u2764\ufe0f 1\ufe0f\u20e3",
+        "line one\nline two\ttab",
+        "\n\n  both ends \n",
+        "one\r\ntwo\rthree\u2028four\x85five",
+        "%s $HOME 'it' \"ok\" \\",
+        "%20s %%s `id` $(id) ${x} ;|&<>#!*?~ \\n \\u0041 &amp; ]]>",
+        "שלום عليكم हिन्दी ไทย \u202eabc\u202c",
+        "e\u0301 \u212b \u00a0 \u3000 \u200b|",
+        "\x01\x1b[31m\x7f",
+        "- [ ] {a: b}",
+        "input text true null 0x41 --es",
+        "",
+        "x" * 16_384,
+        "字" * 16_384,
+    ],
+    ids=lambda value: ascii(value[:12]),
 )
 async def test_any_text_arrives_byte_for_byte(handset: MakeHandset, value: str) -> None:
     one = await handset()

@@ -15,6 +15,9 @@ from droidfleet_agent.virtual_phone.scenario.template import Template
 MAX_CHILDREN = 200
 """Widgets written out in one container; longer ones are lists generated from data."""
 
+MAX_TYPED = 20_000
+"""Characters that a field takes, unless it says fewer: more than the longest text that a task may type."""
+
 Dp = Annotated[float, Field(ge=0, le=4000)]
 Size = Literal["fill", "wrap"] | Dp
 Insets = Dp | tuple[Dp, Dp] | tuple[Dp, Dp, Dp, Dp]
@@ -156,7 +159,7 @@ class FieldWidget(Base):
     hint: Template | None = None
     kind: Literal["text", "password", "number", "email", "search"] = "text"
     multiline: bool = False
-    max_length: Annotated[int, Field(ge=1, le=10_000)] = 2_000
+    max_length: Annotated[int, Field(ge=1, le=MAX_TYPED)] = MAX_TYPED
     on_change: Actions = Field((), description="Runs after each change; `value` is the new text.")
     on_submit: Actions = Field((), description="Runs on Enter; `value` is the text.")
 
