@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import grpc
@@ -115,3 +119,33 @@ async def test_a_signal_ends_everything_in_order_with_code_zero(tmp_path: Path, 
 async def test_the_data_folder_is_private(tmp_path: Path) -> None:
     async with running_controller(tmp_path / "data"):
         assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+async def test_with_tls_the_api_speaks_nothing_else(tmp_path: Path) -> None:
+    key, certificate, token = (tmp_path / name for name in ("key.pem", "cert.pem", "token"))
+    subprocess.run(  # noqa: ASYNC221  # before anything runs
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    token.write_text("open sesame")
+    settings = {"tls_cert": certificate, "tls_key": key, "api_token_file": token}
+    async with running_controller(tmp_path / "data", **settings) as api:
+        with pytest.raises(grpc.aio.AioRpcError):
+            await api.fleet.ListDevices(fleet_pb2.ListDevicesRequest(), timeout=2)
+        port = api.address.rpartition(":")[2]
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
+        async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
+            fleet = fleet_pb2_grpc.FleetServiceStub(channel)
+            right = (("authorization", "Bearer open sesame"),)
+            answer = await fleet.ListDevices(fleet_pb2.ListDevicesRequest(), timeout=CALL_S, metadata=right)
+            assert answer.next_page_token == ""
+        http_port = api.http.rpartition(":")[2]
+        context = ssl.create_default_context(cafile=str(certificate))
+        url = f"https://localhost:{http_port}/healthz"
+        body = await asyncio.to_thread(lambda: urllib.request.urlopen(url, context=context, timeout=CALL_S).read())
+        assert body == b"ok\n"
