@@ -26,7 +26,7 @@ demo: install ## Run a shopping task on five virtual phones and show the results
 
 .PHONY: test
 test: install ## Run the whole test suite.
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: lint
 lint: install ## Check format, lint, imports, protobuf files and generated files.

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +31,6 @@ BIN = Path(sys.executable).parent
 
 START_S = 30.0
 """For one part to work; each takes about a second on an idle machine."""
-
-TRIES = 20
-MAX_PORT = 65_535
 
 CALL_S = 30.0
 """For one call of the command line."""
@@ -113,7 +109,7 @@ def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins:
     Raises:
         PartFailedError: a part did not start, with the last lines of its log.
     """
-    (adb_port,) = free_ports(1)
+    (adb_port,) = parts.keep_ports(1)
     env = environment(folder, adb_port=adb_port)
     data = folder / "controller"
     controller = parts.start(
@@ -128,7 +124,7 @@ def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins:
     adb_server = parts.start("adb", [adb, "-P", str(adb_port), "nodaemon", "server"], env=env)
     phones = tuple(
         Phone(number, port, folder / "effects.jsonl", twin=number > plain)
-        for number, port in enumerate(free_ports_in_a_row(plain + twins), start=1)
+        for number, port in enumerate(parts.keep_ports(plain + twins), start=1)
     )
     phone_program = start_phones(parts, phones, env=env)
 
@@ -166,22 +162,6 @@ def environment(folder: Path, *, adb_port: int) -> dict[str, str]:
         "ADB_EMU": "0",
         "ADB_MDNS": "0",
     }
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on at this moment, each another."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(server.getsockname()[1]) for server in sockets]
-
-
-def free_ports_in_a_row(count: int) -> list[int]:
-    """The same, each following the one before."""
-    for first in free_ports(TRIES):
-        wanted = [*range(first, first + count)]
-        if wanted[-1] <= MAX_PORT and not any(listens(port) for port in wanted):
-            return wanted
-    raise PartFailedError("phones", f"no {count} free ports in a row")
 
 
 def listens(port: int) -> bool:

@@ -1,10 +1,15 @@
-"""Child processes with an owner: each in a group of its own, its output in a file, stopped in reverse order."""
+"""Child processes with an owner: each in a group of its own, its output in a file, stopped in reverse order.
+
+The owner also keeps ports for them, from when they are chosen until all have ended.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +21,15 @@ STOP_S = 5.0
 
 POLL_S = 0.05
 LOG_LINES = 15
+
+TRIES = 50
+"""For ports in a row: the system gives the first, and one of the next may be in use."""
+
+MAX_PORT = 65_535
+
+_CAN_KEEP = platform.system() == "Linux"
+"""Linux lets a program listen on a port that another socket has bound and does not listen on. Elsewhere a port that is
+free when it is chosen can be taken before the part that it was chosen for listens."""
 
 
 class PartFailedError(Exception):
@@ -76,11 +90,33 @@ class Part:
 
 
 class Parts:
-    """The running children, in the order they were started."""
+    """The running children, in the order they were started, and the ports kept for them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._parts: list[Part] = []
+        self._kept = contextlib.ExitStack()
+
+    def keep_ports(self, count: int) -> list[int]:
+        """Free ports of loopback in a row, which no other program is given until `stop_all`.
+
+        Raises:
+            PartFailedError: there are none.
+        """
+        for _ in range(TRIES):
+            with contextlib.ExitStack() as stack:
+                first = stack.enter_context(_bound(0)).getsockname()[1]
+                if first + count - 1 > MAX_PORT:
+                    continue
+                try:
+                    for port in range(first + 1, first + count):
+                        stack.enter_context(_bound(port))
+                except OSError:
+                    continue
+                if _CAN_KEEP:
+                    self._kept.push(stack.pop_all())
+                return list(range(first, first + count))
+        raise PartFailedError("ports", f"no {count} free ports in a row")
 
     def start(self, name: str, command: Sequence[str], *, env: Mapping[str, str]) -> Part:
         """Starts one child; its output goes to ``<folder>/<name>.log``.
@@ -109,6 +145,23 @@ class Parts:
             part.require_alive()
 
     def stop_all(self) -> None:
-        """Stops all, the newest first."""
+        """Stops all, the newest first, and gives the ports back."""
         while self._parts:
             self._parts.pop().stop()
+        self._kept.close()
+
+
+def _bound(port: int) -> socket.socket:
+    """A socket that has this port, 0 for any, and leaves the listening to others.
+
+    Raises:
+        OSError: the port is in use.
+    """
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(("127.0.0.1", port))
+    except OSError:
+        bound.close()
+        raise
+    return bound

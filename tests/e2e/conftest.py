@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_demo.fleet import Fleet, environment, free_ports, start_fleet
+from droidfleet_demo.fleet import Fleet, environment, start_fleet
 from droidfleet_demo.processes import Parts
 from support.workplace import Workplace, left_running
 
@@ -17,7 +17,7 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
     """A folder with nothing running."""
     parts = Parts(tmp_path)
     try:
-        yield Workplace(tmp_path, environment(tmp_path, adb_port=free_ports(1)[0]), parts)
+        yield Workplace(tmp_path, environment(tmp_path, adb_port=parts.keep_ports(1)[0]), parts)
     finally:
         parts.stop_all()
         for process in left_running(tmp_path):  # the adb server that an agent started, which outlives it by design

@@ -8,7 +8,7 @@ import pytest
 
 from support.workplace import Workplace
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 STEP = {"id": "a", "action": "BACK"}
 

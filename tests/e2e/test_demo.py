@@ -14,7 +14,7 @@ import pytest
 from support.console import COLUMNS, Typed, first_missing, steps
 from support.workplace import CHECKOUT, eventually, left_running
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 DEMO_S = 90.0
 """It takes under 20 s on two idle cores; here other tests run beside it."""

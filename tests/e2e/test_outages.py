@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
 
 from droidfleet_demo.checks import ORDER_PLACED
-from droidfleet_demo.fleet import Fleet, Phone, free_ports, start_phones
+from droidfleet_demo.fleet import Fleet, Phone, start_phones
 from droidfleet_demo.processes import Part
-from support.workplace import CHECKOUT, SeenExecution, Workplace, eventually
+from support.workplace import CHECKOUT, Workplace, eventually
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 ORDER = str(CHECKOUT / "examples" / "shop-order.json")
 END_S = 60.0
@@ -27,24 +29,28 @@ def orders(phone: Phone) -> int:
     return sum(1 for effect in phone.effects() if effect["kind"] == ORDER_PLACED)
 
 
-def wait_for_state(place: Workplace, execution: SeenExecution, states: Sequence[str], *, within_s: float) -> None:
-    eventually(
-        lambda: place.execution(execution.execution_id).state in states, within_s=within_s, what=f"one of {states}"
-    )
+def order_under_way(place: Workplace, phone: Phone) -> tuple[Part, str]:
+    """Orders tea, and returns the watching program and the run's id once the phone is at it.
+
+    The watching program is told of it. One started for each look would come too late on a busy machine.
+    """
+    name = f"watching-{uuid4().hex}"
+    watching = place.start(name, "droidfleet", "task", "run", ORDER, "--device", phone.name, "--watch")
+    watching.wait_until(lambda: "RUNNING" in watching.log_tail(), within_s=END_S, what="it runs")
+    told = re.search(r"^run (\S+)$", watching.log_tail(), re.M)
+    assert told is not None
+    return watching, told.group(1)
 
 
 def test_broker_killed_in_mid_task_loses_nothing(fleet: Fleet, at_fleet: Workplace) -> None:
     phone = fleet.phones[0]
     before = orders(phone)
-    (execution,) = at_fleet.run_task(ORDER, phone.name)
-    wait_for_state(at_fleet, execution, ["RUNNING"], within_s=END_S)
+    watching, _ = order_under_way(at_fleet, phone)
     broker = next(
         child for child in psutil.Process(fleet.controller.process.pid).children() if child.name() == "nats-server"
     )
     broker.kill()
-    wait_for_state(at_fleet, execution, ["SUCCEEDED", "FAILED"], within_s=END_S)
-    ended = at_fleet.execution(execution.execution_id)
-    assert (ended.state, orders(phone)) == ("SUCCEEDED", before + 1), ended
+    assert (watching.process.wait(END_S), orders(phone)) == (0, before + 1), watching.log_tail()
 
 
 def test_task_for_an_unplugged_phone_waits_until_it_is_back(fleet: Fleet, at_fleet: Workplace) -> None:
@@ -84,7 +90,7 @@ def _serves(file: Path, pid: int) -> bool:
 
 
 def test_controller_killed_in_mid_task_takes_up_where_it_was(workplace: Workplace) -> None:
-    *ports, phone_port = free_ports(4)
+    *ports, phone_port = workplace.parts.keep_ports(4)
     place = Workplace(workplace.folder, {**workplace.env, "DROIDFLEET_API": f"127.0.0.1:{ports[0]}"}, workplace.parts)
     phone = Phone(1, phone_port, place.folder / "effects.jsonl", twin=False)
     controller = serve(place, ports)
@@ -93,20 +99,18 @@ def test_controller_killed_in_mid_task_takes_up_where_it_was(workplace: Workplac
     place.start("agents", "droidfleet-agent", "supervise", "--nats", f"nats://127.0.0.1:{ports[2]}", "--name", named)
     eventually(lambda: "phone-01" in place.devices(), within_s=BACK_S, what="the agent is heard")
 
-    (execution,) = place.run_task(ORDER, phone.name)
-    wait_for_state(place, execution, ["RUNNING"], within_s=END_S)
+    _, run = order_under_way(place, phone)
     controller.process.kill()
     controller.process.wait()
     serve(place, ports)
-    watched = place.droidfleet("execution", "watch", execution.execution_id)
+    watched = place.droidfleet("execution", "watch", "--run", run)
     assert (watched.code, orders(phone)) == (0, 1), watched
 
 
 def test_ctrl_c_stops_the_watching_and_not_the_execution(fleet: Fleet, at_fleet: Workplace) -> None:
     phone = fleet.phones[0]
     before = orders(phone)
-    watching = at_fleet.start("watching", "droidfleet", "task", "run", ORDER, "--device", phone.name, "--watch")
-    watching.wait_until(lambda: "RUNNING" in watching.log_tail(), within_s=END_S, what="it runs")
+    watching, _ = order_under_way(at_fleet, phone)
     watching.process.send_signal(signal.SIGINT)
     assert watching.process.wait(END_S) == 130
     said = watching.log_tail()

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_demo.fleet import free_ports
 from support.console import COLUMNS, Saved, Typed, first_missing, steps
 from support.workplace import CALL_S, CHECKOUT, Workplace, eventually
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 PAGES = ["README.md", "docs/getting-started.md"]
 INSTALLING = re.compile(r"make |python3 -m venv |\.venv/bin/pip |export PATH=|git clone |cd ")
@@ -31,7 +30,7 @@ class Reader:
 
     def __init__(self, workplace: Workplace) -> None:
         (workplace.folder / "examples").symlink_to(CHECKOUT / "examples")
-        self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self._ports = dict(zip(PORTS, map(str, workplace.parts.keep_ports(len(PORTS))), strict=True))
         ports = self._ports
         env = {
             **workplace.env,

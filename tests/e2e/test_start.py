@@ -12,7 +12,7 @@ import pytest
 from support.tls import CERTIFICATE, PRIVATE_KEY
 from support.workplace import Workplace, eventually, left_running
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 ANY_PORTS = ("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--broker-listen", "127.0.0.1:0")
 START_S = 30.0

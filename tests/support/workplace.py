@@ -28,35 +28,12 @@ class _Seen(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
 
 
-class SeenResult(_Seen):
-    """A task's result."""
-
-    successful: bool
-    code: str
-    outputs: dict[str, str | list[str]]
-
-
-class SeenExecution(_Seen):
-    """An execution as the command line prints it."""
-
-    execution_id: str
-    run_id: str
-    device: str
-    state: str
-    reason: str | None
-    result: SeenResult | None
-
-
 class SeenDevice(_Seen):
     """A device as the command line prints it."""
 
     name: str
     state: str
     running_execution_id: str | None
-
-
-class _Executions(_Seen):
-    executions: list[SeenExecution]
 
 
 class _Devices(_Seen):
@@ -97,19 +74,6 @@ class Workplace:
         ran = self.droidfleet("devices", "-o", "json")
         found = _Devices.model_validate_json(ran.out).devices if ran.code == 0 else []
         return {device.name: device for device in found}
-
-    def run_task(self, task: str, *devices: str) -> list[SeenExecution]:
-        """Starts a task and does not wait; the call may not fail."""
-        named = [word for device in devices for word in ("--device", device)]
-        ran = self.droidfleet("task", "run", task, *named, "--no-watch", "-o", "json")
-        assert ran.code == 0, ran
-        return _Executions.model_validate_json(ran.out).executions
-
-    def execution(self, execution_id: str) -> SeenExecution:
-        """One execution as it is."""
-        ran = self.droidfleet("execution", "show", execution_id, "-o", "json")
-        assert ran.code == 0, ran
-        return SeenExecution.model_validate_json(ran.out)
 
 
 def eventually(condition: Callable[[], object], *, within_s: float, what: str) -> None:

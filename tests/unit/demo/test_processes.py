@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -52,3 +54,22 @@ def test_stop_ends_grandchildren_that_ignore_the_request(parts: Parts, tmp_path:
     assert len(children) == 1
     _, alive = psutil.wait_procs(children, timeout=WITHIN_S)
     assert alive == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a port that nobody listens on")
+def test_kept_ports_are_in_a_row_and_free_for_the_parts_alone(parts: Parts) -> None:
+    ports = parts.keep_ports(3)
+    assert ports == list(range(ports[0], ports[0] + 3))
+    for port in ports:
+        socket.create_server(("127.0.0.1", port)).close()
+    with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+        stranger.bind(("127.0.0.1", ports[1]))
+    parts.stop_all()
+    with socket.socket() as next_user:
+        next_user.bind(("127.0.0.1", ports[1]))
+
+
+def test_ports_in_a_row_leave_out_those_in_use(parts: Parts) -> None:
+    with ExitStack() as stack:
+        held = {stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(200)}
+        assert held.isdisjoint(parts.keep_ports(5))
