@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from droidfleet_shared.bus.credentials import check_url
 from droidfleet_shared.errors import InvalidInputError
@@ -67,6 +67,12 @@ class ServeSettings(BaseModel):
     api_token_file: Path | None = Field(
         None, description="File with the bearer token that callers of API and metrics must send."
     )
+
+    @field_validator("data", "nats_credentials", "nats_server", "tls_cert", "tls_key", "api_token_file")
+    @classmethod
+    def _expanded(cls, path: Path | None) -> Path | None:
+        """The environment, unlike a shell, leaves ``~`` as it is."""
+        return path and path.expanduser()
 
     @property
     def listen_endpoint(self) -> Endpoint:

@@ -116,7 +116,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         if len(ids) > MAX_DEVICES:
             raise InvalidInputError("BAD_WATCH", f"at most {MAX_DEVICES} executions, not {len(ids)}.")
         if request.run_id:
-            ids = frozenset(execution.execution_id for execution in await self._executions.of_run(request.run_id))
+            ids = await self._executions.ids_of_run(request.run_id)
         return ids
 
 

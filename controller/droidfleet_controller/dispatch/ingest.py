@@ -103,20 +103,24 @@ class Ingest:
     async def run(self) -> None:
         """Reads and records until cancelled."""
         attempt = 0
+        messages: Sequence[StoredMessage] = ()
         while True:
             try:
-                messages = await self._bus.fetch(EVENTS_READER, batch=BATCH, timeout_s=FETCH_TIMEOUT_S)
+                messages = messages or await self._bus.fetch(EVENTS_READER, batch=BATCH, timeout_s=FETCH_TIMEOUT_S)
                 if messages:
                     await self.take(messages)
+                messages = ()
                 attempt = 0
                 continue
             except NoRespondersError as error:
                 log.warning("events_reader_missing", code=error.code)
                 await self._provision()
             except BusUnavailableError as error:
+                # What was recorded and not acknowledged comes again and is known then.
+                messages = ()
                 log.info("ingest_waits", code=error.code)
             except UnavailableError as error:
-                # Nothing was acknowledged, so everything comes again.
+                # The database failed: the same batch again, instead of ever more that wait for their acknowledgement.
                 log.warning("ingest_waits", code=error.code, message=error.message)
             attempt += 1
             await self._clock.sleep(self._random.uniform(0, min(RETRY_CAP_S, RETRY_BASE_S * 2**attempt)))
@@ -132,7 +136,8 @@ class Ingest:
         """Records a batch and acknowledges it.
 
         Raises:
-            UnavailableError: the database or the broker failed; the batch comes again.
+            UnavailableError: the database failed, and nothing was acknowledged.
+            BusUnavailableError: the acknowledgement failed; the batch was recorded and comes again.
         """
         with self._metrics.ingest_seconds.time():
             now = self._clock.now()

@@ -10,7 +10,7 @@ from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import DeviceState
 from droidfleet_controller.fleet.registry import Registry
-from droidfleet_controller.store import executions, runs
+from droidfleet_controller.store import executions
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.executions import Filter
 from droidfleet_shared.bus.port import Bus
@@ -47,19 +47,19 @@ class Executions:
         )
         return [(number, self.explained(execution)) for number, execution in rows]
 
-    async def of_run(self, run_id: str) -> list[Execution]:
-        """The executions of a run, in the order asked; results without their steps.
+    async def ids_of_run(self, run_id: str) -> frozenset[str]:
+        """The ids of a run's executions.
 
         Raises:
             NotFoundError: ``RUN_NOT_FOUND``.
         """
-
-        def read(connection: Connection) -> list[Execution]:
-            if not runs.exists(connection, run_id):
-                raise NotFoundError("RUN_NOT_FOUND", f"no run {run_id!r}.")
-            return executions.of_run(connection, run_id)
-
-        return await self._database.run(read)
+        # A run without executions does not exist: they are created together.
+        ids = await self._database.run(lambda connection: executions.ids_of_run(connection, run_id))
+        if not ids:
+            raise NotFoundError(
+                "RUN_NOT_FOUND", f"no run {run_id!r}.", hint="List executions with: droidfleet execution list"
+            )
+        return frozenset(ids)
 
     async def require(self, execution_ids: frozenset[str]) -> list[Execution]:
         """These executions; results without their steps.

@@ -205,7 +205,7 @@ class Registry:
             if grant.granted:
                 device = Device(beat.agent, grant.holder, beat, now)
                 (fresh if beat.agent not in self._devices else taken)[beat.agent] = device
-            if grant.new or not grant.granted:
+            if grant.new or (beat.hello and not grant.granted):
                 lines.append(_name_event(beat, grant, now))
 
         def write(connection: Connection) -> None:
@@ -214,7 +214,8 @@ class Registry:
             devices.save(connection, list(taken.values()))
             events.add(connection, lines)
 
-        await self._database.run(write)
+        if fresh or taken or lines:
+            await self._database.run(write)
         for device in (*fresh.values(), *taken.values()):
             self._devices[device.name] = device
             self._states[device.name] = self.state(device)

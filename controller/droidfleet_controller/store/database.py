@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from droidfleet_shared.errors import ExhaustedError, InvalidInputError, UnavailableError
+from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ BUSY_TIMEOUT_MS = 5_000
 class Database:
     """Runs functions in transactions. ``observe`` is told the seconds that each one took, waiting included."""
 
-    def __init__(self, url: str, *, observe: Callable[[float], None] = lambda _: None) -> None:
+    def __init__(self, url: str | URL, *, observe: Callable[[float], None] = lambda _: None) -> None:
         self._engine = _engine(url)
         self._thread = ThreadPoolExecutor(1, "database")
         # The thread's own, kept: taking one from a pool for each transaction costs as much as two statements.
@@ -53,11 +53,11 @@ class Database:
         cancelled meanwhile: what was committed is always followed up.
 
         Raises:
-            ExhaustedError: ``MAX_WAITING`` transactions wait already.
-            UnavailableError: the database does not answer, is locked, read-only or full.
+            UnavailableError: ``MAX_WAITING`` transactions wait already, or the database does not answer, is locked,
+                read-only or full.
         """
         if self._waiting >= MAX_WAITING:
-            raise ExhaustedError(
+            raise UnavailableError(
                 "DATABASE_OVERLOADED",
                 f"{MAX_WAITING} transactions wait already.",
                 hint="Try again in a moment; when it lasts, look at the database's disk.",
@@ -99,12 +99,12 @@ class Database:
         self._engine.dispose()
 
 
-def sqlite_url(file: Path) -> str:
+def sqlite_url(file: Path) -> URL:
     """The URL of a database file."""
-    return f"sqlite:///{file}"
+    return URL.create("sqlite", database=str(file))
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str | URL) -> Engine:
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() != "sqlite":

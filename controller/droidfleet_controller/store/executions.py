@@ -109,6 +109,11 @@ def of_run(connection: Connection, run_id: str) -> list[Execution]:
     return [_execution(row) for row in connection.execute(query)]
 
 
+def ids_of_run(connection: Connection, run_id: str) -> list[str]:
+    """The ids of a run's executions; none when there is no such run."""
+    return list(connection.execute(select(executions.c.execution_id).where(executions.c.run_id == run_id)).scalars())
+
+
 def page(connection: Connection, wanted: Filter, *, before: int | None, limit: int) -> list[tuple[int, Execution]]:
     """Executions with their row numbers, newest first, from before row ``before`` on."""
     conditions: list[ColumnElement[bool]] = []

@@ -33,8 +33,3 @@ def by_request(connection: Connection, request_id: str) -> Run | None:
     """The run of a request, if it was carried out."""
     row = connection.execute(_BY_REQUEST, {"request_id": request_id}).first()
     return None if row is None else Run(row.run_id, row.request_id, row.digest, row.created_at)
-
-
-def exists(connection: Connection, run_id: str) -> bool:
-    """Whether there is such a run."""
-    return connection.execute(select(runs.c.run_id).where(runs.c.run_id == run_id)).first() is not None

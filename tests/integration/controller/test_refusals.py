@@ -101,7 +101,7 @@ async def test_a_second_controller_in_one_data_folder_is_refused(tmp_path: Path)
 
 
 async def test_a_second_controller_on_one_database_is_refused(tmp_path: Path) -> None:
-    url = sqlite_url(tmp_path / "shared.db")
+    url = str(sqlite_url(tmp_path / "shared.db"))
     async with running_controller(tmp_path / "one", database=url):
         assert (await refusal(tmp_path / "two", database=url)).code == "DATABASE_IN_USE"
     async with running_controller(tmp_path / "two", database=url):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from droidfleet_controller.tasks.library import Library
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import DesiredState, Event, Heartbeat
 from droidfleet_shared.bus.port import BusMessage, BusUnavailableError, StoredMessage
+from droidfleet_shared.bus.streams import ConsumerSpec
 from droidfleet_shared.clock import VirtualClock
 from support.controller import document
 from support.memory_bus import MemoryBus
@@ -37,12 +39,19 @@ HEARTBEAT_S = 10.0
 
 
 class AckingBus(MemoryBus):
-    """Remembers what was acknowledged; ``lose_acks`` makes acknowledging fail."""
+    """Remembers what was acknowledged; ``lose_acks`` makes acknowledging fail, ``waiting`` are the batches to fetch."""
 
     def __init__(self) -> None:
         super().__init__()
         self.acknowledged: list[int] = []
         self.lose_acks = False
+        self.waiting: list[list[StoredMessage]] = []
+
+    async def fetch(self, consumer: ConsumerSpec, *, batch: int, timeout_s: float) -> list[StoredMessage]:
+        if not self.waiting:
+            await asyncio.sleep(timeout_s)
+            return []
+        return self.waiting.pop(0)
 
     async def ack(self, messages: Sequence[StoredMessage]) -> None:
         if self.lose_acks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,9 +16,10 @@ from droidfleet_controller.dispatch.progress import apply
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import WINDOW, Event, ExecutionRef
-from droidfleet_shared.bus.port import BusUnavailableError
+from droidfleet_shared.bus.port import BusUnavailableError, StoredMessage
 from droidfleet_shared.errors import UnavailableError
 from droidfleet_shared.protocol.codes import StepCode
+from support.waiting import until
 from unit.controller.builders import beat
 from unit.controller.dispatching import Dispatch, dispatching
 from unit.controller.said import accepted, finished, rejected, started, step_finished, step_started
@@ -65,6 +67,25 @@ def _drop_events(connection: Connection) -> None:
     connection.execute(text("DROP TABLE events"))
 
 
+async def test_a_batch_that_the_database_could_not_take_is_tried_again_before_anything_else(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        mine = await begun(dispatch)
+        await dispatch.database.run(lambda connection: connection.execute(text("ALTER TABLE events RENAME TO away")))
+        dispatch.bus.waiting = [
+            [StoredMessage(subjects.event("phone-01", mine), event.encode(), sequence)]
+            for sequence, event in enumerate((accepted(mine), started(mine)), 1)
+        ]
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(dispatch.ingest.run())
+            await until(lambda: len(dispatch.bus.waiting) == 1)
+            await dispatch.database.run(
+                lambda connection: connection.execute(text("ALTER TABLE away RENAME TO events"))
+            )
+            await until(lambda: dispatch.bus.acknowledged == [1, 2])
+            task.cancel()
+        assert (await dispatch.get(mine)).state is S.RUNNING
+
+
 async def test_a_lost_acknowledgement_records_nothing_twice(tmp_path: Path) -> None:
     async with dispatching(tmp_path) as dispatch:
         mine = await begun(dispatch)
@@ -88,7 +109,7 @@ async def test_a_result_may_come_before_the_acceptance(tmp_path: Path) -> None:
         assert (ended.state, ended.steps_done) == (S.SUCCEEDED, 2)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(data=st.data())
 async def test_any_order_repetition_and_batching_ends_in_the_same_state(tmp_path: Path, data: st.DataObject) -> None:
     async with dispatching(Path(mkdtemp(dir=tmp_path))) as dispatch:

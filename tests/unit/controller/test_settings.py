@@ -37,6 +37,11 @@ def test_every_setting_can_stand_in_the_environment(name: str) -> None:
     assert str(getattr(load_settings({}, environ), name)) == environ[f"{ENV_PREFIX}{name.upper()}"]
 
 
+def test_a_home_folder_in_the_environment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert load_settings({}, {"DROIDFLEET_DATA": "~/fleet"}).data == Path("/home/somebody/fleet")
+
+
 def test_the_command_line_wins_over_the_environment() -> None:
     environ = {"DROIDFLEET_LISTEN": "127.0.0.1:1", "DROIDFLEET_HTTP": "127.0.0.1:2"}
     settings = load_settings({"listen": "127.0.0.1:9", "http": None}, environ)

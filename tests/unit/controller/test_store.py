@@ -21,7 +21,6 @@ from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.store.schema import audit, metadata
 from droidfleet_shared.errors import (
     ConflictError,
-    ExhaustedError,
     InvalidInputError,
     PreconditionError,
     UnavailableError,
@@ -81,6 +80,14 @@ def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
     assert caught.value.code == "BAD_DATABASE_URL"
 
 
+@pytest.mark.parametrize("name", ["a b.db", "what?.db", "50%.db", "ü#.db"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    made = Database(sqlite_url(tmp_path / name))
+    migrate(made.engine)
+    made.engine.dispose()
+    assert (tmp_path / name).exists()
+
+
 async def test_what_raises_is_rolled_back(database: Database) -> None:
     def work(connection: Connection) -> None:
         connection.execute(insert(audit), [line("lost")])
@@ -130,7 +137,7 @@ async def test_too_many_waiting_transactions_are_refused_at_once(
     async with asyncio.TaskGroup() as group:
         group.create_task(database.run(lambda _: go_on.wait(10)))
         await asyncio.sleep(0)
-        with pytest.raises(ExhaustedError) as caught:
+        with pytest.raises(UnavailableError) as caught:
             await database.run(subjects_of)
         go_on.set()
     assert caught.value.code == "DATABASE_OVERLOADED"
