@@ -228,7 +228,7 @@ async def test_a_phone_that_is_away_for_a_moment_is_read_back_later(clock: Virtu
     assert (result.detail, len(typed(phone))) == (Detail.VERIFIED, 1)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=40))
 def test_whatever_is_typed_is_verified_or_fails_and_is_never_typed_more_than_twice(value: str) -> None:
     import asyncio

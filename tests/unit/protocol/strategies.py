@@ -6,7 +6,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from droidfleet_shared.protocol.selector import Selector
@@ -15,8 +14,6 @@ from droidfleet_shared.protocol.task import Task
 
 Document = dict[str, Any]  # JSON
 
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For every property here: a busy machine must not fail a test about something else."""
 
 # Texts without `$` (its meaning is not structure) and never only white space.
 LABELS = st.text(st.characters(exclude_characters="$"), max_size=20).map(lambda text: f"x{text}")

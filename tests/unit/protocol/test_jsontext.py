@@ -9,7 +9,6 @@ from droidfleet_shared.protocol.issues import MAX_ISSUES
 from droidfleet_shared.protocol.jsonscan import BrokenJsonError, scan
 from droidfleet_shared.protocol.jsontext import Parsed, parse
 from droidfleet_shared.protocol.pointers import Json
-from unit.protocol.strategies import unhurried
 
 LIMIT = 10_000
 
@@ -150,7 +149,6 @@ JSON_VALUES = st.recursive(
 )
 
 
-@unhurried
 @given(JSON_VALUES, st.booleans(), st.sampled_from([None, 0, 2]))
 def test_what_python_writes_is_read_back(value: Json, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).replace("\\ud", "\\uD")
@@ -174,13 +172,11 @@ def read_slowly(text: str) -> Parsed:
     return Parsed(value, tuple(findings))
 
 
-@unhurried
 @given(ALMOST_JSON)
 def test_both_readers_accept_the_same_documents(text: str) -> None:
     assert read(text) == read_slowly(text)
 
 
-@unhurried
 @given(ALMOST_JSON)
 def test_what_python_refuses_is_refused(text: str) -> None:
     try:
@@ -193,7 +189,6 @@ def refuse(word: str) -> None:
     raise ValueError(word)
 
 
-@unhurried
 @given(st.binary(max_size=200))
 def test_any_bytes_are_answered(data: bytes) -> None:
     parsed = read(data)

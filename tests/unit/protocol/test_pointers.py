@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet_shared.protocol.pointers import DocumentOrder, Json, Place, pointer, resolve
-from unit.protocol.strategies import unhurried
 
 
 @pytest.mark.parametrize(
@@ -14,7 +13,6 @@ def test_place_is_written_as_a_json_pointer(place: Place, written: str) -> None:
     assert pointer(place) == written
 
 
-@unhurried
 @given(st.text(), st.text())
 def test_pointer_leads_back_to_any_key(outer: str, inner: str) -> None:
     assert resolve({outer: [0, {inner: "here"}]}, pointer((outer, 1, inner))) == "here"

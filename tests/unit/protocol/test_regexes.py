@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from droidfleet_shared.protocol.regexes import MAX_REMEMBERED, MAX_TEXT_LENGTH, BadPatternError, compile_pattern
 from droidfleet_shared.protocol.text import normalise
-from unit.protocol.strategies import unhurried
 
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 
@@ -161,7 +160,6 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PATTERNS = st.recursive(ATOMS, _larger, max_leaves=8)
 
 
-@unhurried
 @given(PATTERNS, st.text("abc", max_size=10))
 @example("(?:a|ab)(?:c|bcd)", "abcd")
 def test_accepted_pattern_means_what_re_means(pattern: str, text: str) -> None:
@@ -171,7 +169,6 @@ def test_accepted_pattern_means_what_re_means(pattern: str, text: str) -> None:
 SIGNS = st.sampled_from([*"ab()[]{}*+?|\\.^$,-0123<>:=!P&iwd ", "(?:", "(?i)", "[^", "{2,"])
 
 
-@unhurried
 @given(st.lists(SIGNS, max_size=20).map("".join), st.text("abAB-.0 ", max_size=10))
 @example("[]a]{2}", "]a")
 def test_pattern_that_both_accept_means_what_re_means(pattern: str, text: str) -> None:
@@ -183,7 +180,6 @@ def test_pattern_that_both_accept_means_what_re_means(pattern: str, text: str) -
             return
 
 
-@unhurried
 @given(st.text(max_size=30), st.text(max_size=40))
 @example("\ud800", "\udfff")
 def test_any_pattern_is_refused_or_matched(pattern: str, text: str) -> None:
@@ -191,7 +187,6 @@ def test_any_pattern_is_refused_or_matched(pattern: str, text: str) -> None:
         compile_pattern(pattern).fullmatch(text)
 
 
-@unhurried
 @given(st.text(min_size=1, max_size=20).filter(lambda text: normalise(text) == text))
 def test_escaped_text_matches_itself_as_it_is_and_as_a_dump_shows_it(text: str) -> None:
     pattern = "".join(f"\\{char}" if char in r"\.[]{}()*+?|^$" else char for char in text)

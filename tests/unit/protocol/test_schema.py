@@ -9,7 +9,7 @@ from droidfleet_shared.protocol import schema
 from droidfleet_shared.protocol.schema import FILES, schema_of
 from droidfleet_shared.protocol.structure import check
 from droidfleet_shared.protocol.task import Task
-from unit.protocol.strategies import VALID_TASKS, Document, mutated, unhurried
+from unit.protocol.strategies import VALID_TASKS, Document, mutated
 
 DOCS = Path(__file__).parents[3] / "docs" / "protocol"
 VALIDATOR = Draft202012Validator(schema_of(Task))
@@ -32,13 +32,11 @@ def test_schema_files_are_written_where_they_are_asked_for(tmp_path: Path, capsy
     assert str(tmp_path / "task.schema.json") in capsys.readouterr().out
 
 
-@unhurried
 @given(VALID_TASKS)
 def test_valid_tasks_satisfy_the_schema(document: Document) -> None:
     assert list(VALIDATOR.iter_errors(document)) == []
 
 
-@unhurried
 @given(mutated(changes=2))
 def test_schema_and_models_agree_on_structure(document: Document) -> None:
     document = json.loads(json.dumps(document))

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet_shared.protocol.text import dump_form, normalise
-from unit.protocol.strategies import unhurried
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from(list("\u200b\u200d\ufe0f\u00a0\u202f\u0301e \t\n\ud83d")))
 
@@ -30,7 +29,6 @@ def test_texts_that_look_equal_have_one_form(written: str, compared: str) -> Non
     assert normalise(written) == compared
 
 
-@unhurried
 @given(ANY_TEXT)
 def test_normal_form_of_a_normal_form_is_itself(text: str) -> None:
     once = normalise(text)
@@ -54,7 +52,6 @@ def test_a_dump_writes_a_dot_for_each_half_of_an_emoji(text: str, dumped: str) -
     assert dump_form(text) == dumped
 
 
-@unhurried
 @given(ANY_TEXT)
 def test_dump_form_has_one_character_for_each_utf16_unit(text: str) -> None:
     assert len(dump_form(text)) == len(text.encode("utf-16-le", "surrogatepass")) // 2

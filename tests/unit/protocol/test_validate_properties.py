@@ -7,7 +7,7 @@ from droidfleet_shared.protocol.issues import Validation
 from droidfleet_shared.protocol.pointers import resolve
 from droidfleet_shared.protocol.task import Task, TaskTemplate
 from droidfleet_shared.protocol.validate import validate_document, validate_task
-from unit.protocol.strategies import TREES, VALID_TASKS, Document, mutated, unhurried
+from unit.protocol.strategies import TREES, VALID_TASKS, Document, mutated
 
 
 def check_outcome(outcome: Validation[Task] | Validation[TaskTemplate]) -> None:
@@ -21,7 +21,6 @@ def check_outcome(outcome: Validation[Task] | Validation[TaskTemplate]) -> None:
         resolve(outcome.document, issue.path)
 
 
-@unhurried
 @given(VALID_TASKS)
 def test_valid_task_is_accepted_and_comes_back_from_its_own_json(document: Document) -> None:
     outcome = validate_task(json.dumps(document))
@@ -31,19 +30,16 @@ def test_valid_task_is_accepted_and_comes_back_from_its_own_json(document: Docum
     assert again.document == outcome.document == document
 
 
-@unhurried
 @given(mutated())
 def test_mutated_task_is_answered_with_places_that_exist(document: Document) -> None:
     check_outcome(validate_task(json.dumps(document)))
 
 
-@unhurried
 @given(TREES)
 def test_any_tree_is_answered_with_places_that_exist(document: object) -> None:
     check_outcome(validate_document(json.dumps(document)))
 
 
-@unhurried
 @given(st.text() | st.binary(max_size=100))
 def test_any_text_is_answered(text: str | bytes) -> None:
     outcome = validate_document(text)
@@ -51,14 +47,12 @@ def test_any_text_is_answered(text: str | bytes) -> None:
     check_outcome(outcome)
 
 
-@unhurried
 @given(mutated())
 def test_validation_gives_the_same_answer_again(document: Document) -> None:
     text = json.dumps(document)
     assert validate_task(text) == validate_task(text)
 
 
-@unhurried
 @given(mutated(changes=1))
 def test_order_of_fields_does_not_change_what_is_wrong(document: Document) -> None:
     turned = json.dumps(reversed_fields(document))

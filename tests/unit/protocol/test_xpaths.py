@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet_shared.protocol.xpaths import xpath_problem
-from unit.protocol.strategies import unhurried
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,6 @@ WORDS = st.sampled_from(
 )
 
 
-@unhurried
 @given(st.lists(WORDS, max_size=15).map("".join))
 def test_any_expression_is_answered(expression: str) -> None:
     assert isinstance(xpath_problem(expression), str)

@@ -14,7 +14,7 @@ from droidfleet_agent.screen.windows import SYSTEM_UI
 from droidfleet_shared.protocol.selector import Selector
 from support.screens import Rectangle, dump, node, screen_of, window
 
-examples = settings(deadline=None, max_examples=60)
+examples = settings(max_examples=60)
 """No deadline for one example: other tests share the machine."""
 
 LABELS = ["", "Buy", "Buy now", "Délete", "50%", "x" * 30, "a\u200bb", "..", "\u2067A\u2069", "😀"]

@@ -80,7 +80,7 @@ def app_nodes(tree: dict[str, object]) -> list[ViewNode]:
 
 
 @given(TREES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_children_lie_inside_their_containers_except_where_these_scroll(tree: dict[str, object]) -> None:
     for node in app_nodes(tree):
         for child in node.children:
@@ -94,7 +94,7 @@ def test_children_lie_inside_their_containers_except_where_these_scroll(tree: di
 
 
 @given(TREES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_siblings_in_a_line_never_overlap(tree: dict[str, object]) -> None:
     for node in app_nodes(tree):
         if node.spec.flow in (Flow.COLUMN, Flow.SCROLL_DOWN):
@@ -108,7 +108,7 @@ def test_siblings_in_a_line_never_overlap(tree: dict[str, object]) -> None:
 
 
 @given(TREES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_visible_part_lies_inside_the_node_its_container_and_the_display(tree: dict[str, object]) -> None:
     for node in app_nodes(tree):
         if node.shown:
@@ -119,7 +119,7 @@ def test_visible_part_lies_inside_the_node_its_container_and_the_display(tree: d
 
 
 @given(TREES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_layout_is_the_same_every_time(tree: dict[str, object]) -> None:
     assert screen(tree).phone.dump() == screen(tree).phone.dump()
 
