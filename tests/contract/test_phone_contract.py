@@ -32,7 +32,7 @@ from support.form import FORM
 
 AMPLE_S = 10.0
 SHORT_S = 0.3
-LATE_S = 1.0
+LATE_S = 4.0
 """How much later than its deadline a call may end on a machine that does other things."""
 
 
@@ -133,7 +133,7 @@ async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
 @pytest.fixture(
     params=["memory, unplugged", "adb, no server", pytest.param("adb, no phone", marks=pytest.mark.integration)]
 )
-async def dead(request: pytest.FixtureRequest, unused_tcp_port: int) -> AsyncIterator[Phone]:
+async def dead(request: pytest.FixtureRequest, kept_port: int) -> AsyncIterator[Phone]:
     """A phone that is not there."""
     phone: Phone
     if request.param == "memory, unplugged":
@@ -142,7 +142,7 @@ async def dead(request: pytest.FixtureRequest, unused_tcp_port: int) -> AsyncIte
         phone = unplugged
     elif request.param == "adb, no server":
         # Not an address of this machine's own adb server, so none is started.
-        phone = AdbPhone("R58M123", adb_host="127.0.0.2", adb_port=unused_tcp_port)
+        phone = AdbPhone("R58M123", adb_host="127.0.0.2", adb_port=kept_port)
     else:
         server: AdbServer = request.getfixturevalue("adb_server")
         phone = AdbPhone("R58M123", adb_host="127.0.0.1", adb_port=server.port)

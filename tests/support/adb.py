@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from support.ports import bound_socket
+
 if TYPE_CHECKING:  # imported where it is used: every test session loads this file, few need a phone
     from droidfleet_agent.virtual_phone.effects import EffectLog
     from droidfleet_agent.virtual_phone.faults import FaultPlan
@@ -245,15 +247,7 @@ class ConnectedPhones:
             phone.stop()
 
 
-def _hold_port() -> socket.socket:
-    """A port for the session. Bound and not listening: adb (SO_REUSEADDR) may listen, nobody else is given it."""
-    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    return held
-
-
-_held_port = _hold_port()
+_held_port = bound_socket()
 # At import, before any test module imports adbutils, which reads it once: no test can reach the user's own adb server.
 os.environ["ANDROID_ADB_SERVER_PORT"] = str(_held_port.getsockname()[1])
 os.environ.update(QUIET)

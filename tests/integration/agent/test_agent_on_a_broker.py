@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -111,11 +110,10 @@ async def test_the_agents_own_permissions_are_enough_for_a_whole_run(tmp_path: P
 
 
 @pytest.fixture
-def late_server(tmp_path: Path) -> Iterator[NatsServer]:
+def late_server(tmp_path: Path, kept_port: int) -> Iterator[NatsServer]:
     """A server that is not running yet, with a port that it will have."""
     server = NatsServer(tmp_path / "late")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        server.port = free.getsockname()[1]
+    server.port = kept_port
     yield server
     server.stop()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -76,9 +75,8 @@ async def test_options_come_from_the_environment_as_well(nats_server: NatsServer
         assert (beat.phone, beat.serial) == (PhoneState.OFFLINE, "nowhere")
 
 
-async def test_without_a_broker_the_agent_waits_and_ends_in_order(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"nats://127.0.0.1:{free.getsockname()[1]}"
+async def test_without_a_broker_the_agent_waits_and_ends_in_order(tmp_path: Path, kept_port: int) -> None:
+    url = f"nats://127.0.0.1:{kept_port}"
     async with agent_process("run", "--serial", "nowhere", "--nats", url, folder=tmp_path) as agent:
         await until(lambda: "bus_disconnected" in agent.log, within_s=30)
         agent.signal(signal.SIGTERM)

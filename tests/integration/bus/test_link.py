@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -87,10 +86,9 @@ async def _failure(call: object) -> BusUnavailableError:
     raise AssertionError("the call did not fail")
 
 
-async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
+async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path, kept_port: int) -> None:
     server = NatsServer(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        server.port = free.getsockname()[1]
+    server.port = kept_port
     clock = SystemClock()
     link = BusLink(server.url, name="early", clock=clock, random=Random(1))
     async with running(link):
@@ -114,11 +112,9 @@ class CountingClock(SystemClock):
 
 
 @pytest.fixture
-def dead_end() -> Iterator[str]:
-    """An address where nobody listens, and nobody will: its port is held."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield f"nats://127.0.0.1:{held.getsockname()[1]}"
+def dead_end(kept_port: int) -> str:
+    """An address where nobody listens."""
+    return f"nats://127.0.0.1:{kept_port}"
 
 
 async def test_pauses_between_attempts_are_spread_below_a_bound_that_doubles_to_thirty_seconds(dead_end: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.integration
 RECOVERY_S = 25.0
 """The longest that a read may have to wait here: adb 29 calls an offline phone every ten seconds."""
 SHORT_S = 0.4
+LATE_S = 4.0
+"""How much later than its deadline a call may end on a machine that does other things."""
 POINT = (540, 1_000)
 
 
@@ -180,7 +182,7 @@ async def test_hanging_call_ends_at_its_deadline_and_the_next_one_works(virtual:
     began = loop.time()
     with pytest.raises(OutcomeUnknownError):
         await phone.tap(*POINT, deadline=within(SHORT_S))
-    assert loop.time() - began < SHORT_S + 1
+    assert loop.time() - began < SHORT_S + LATE_S
     assert await phone.tap(*POINT, deadline=within())
     assert taps(virtual) == 1
 
@@ -355,19 +357,15 @@ async def test_tracking_follows_plug_and_unplug_over_a_restart_of_the_adb_server
         adb_server.start()
 
 
-async def test_tracking_starts_an_adb_server_where_none_runs(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    adb = AdbServer("127.0.0.1", port)
-    monkeypatch.setenv("HOME", str(tmp_path))
+async def test_tracking_starts_an_adb_server_where_none_runs(tmp_path: Path, kept_port: int) -> None:
+    adb = AdbServer("127.0.0.1", kept_port)
     try:
         async with asyncio.timeout(RECOVERY_S):
             async for devices in adb.track():
                 assert devices == {}
                 break
     finally:
-        adb_support.AdbServer(port=port, home=tmp_path).stop()  # type: ignore[arg-type]  # pytest's fixture
+        adb_support.AdbServer(port=kept_port, home=tmp_path).stop()
 
 
 def _forwarded_port(forwards: Sequence[Forward], serial: str) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 import grpc
 import pytest
 
@@ -12,14 +10,12 @@ from support.commandline import Command
 from support.fake_controller import FakeFleet, Refusal
 
 
-def test_no_controller_says_how_to_start_one(offline: Command) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        free = probe.getsockname()[1]
-    ran = offline("devices", "--api", f"127.0.0.1:{free}")
+def test_no_controller_says_how_to_start_one(offline: Command, kept_port: int) -> None:
+    ran = offline("devices", "--api", f"127.0.0.1:{kept_port}")
     assert ran.code == 3
     assert ran.out == ""
     assert ran.err == (
-        f"CONTROLLER_UNAVAILABLE: no controller answers at 127.0.0.1:{free}.\n"
+        f"CONTROLLER_UNAVAILABLE: no controller answers at 127.0.0.1:{kept_port}.\n"
         "hint: Start it with `droidfleet serve`, or name another with --api HOST:PORT (or DROIDFLEET_API).\n"
     )
 

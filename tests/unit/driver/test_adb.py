@@ -135,7 +135,7 @@ async def test_silent_server_ends_at_the_deadline(call: Callable[[AdbServer, Dea
         loop = asyncio.get_running_loop()
         start = loop.time()
         assert await problem_of(call(AdbServer("127.0.0.1", port), soon(0.1))) is AdbProblem.ADB_SILENT
-        assert loop.time() - start < 1
+        assert loop.time() - start < 4  # a machine that does other things wakes us late
 
 
 @pytest.mark.parametrize("answer", [b"", b"OK", b"OKAYzzzz", b"OKAY0010abc", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
@@ -182,10 +182,8 @@ async def test_tracking_gives_every_list_and_survives_the_server() -> None:
     assert seen == [{"one": "device"}, {"one": "device", "two": "offline"}] * 2
 
 
-async def test_server_of_another_machine_is_not_started() -> None:
-    async with server_that(silent) as port:
-        pass  # Closed: nobody listens there now.
-    adb = AdbServer("127.0.0.2", port)
+async def test_server_of_another_machine_is_not_started(kept_port: int) -> None:
+    adb = AdbServer("127.0.0.2", kept_port)
     assert await problem_of(adb.start(deadline=soon())) is AdbProblem.ADB_UNREACHABLE
 
 

@@ -17,6 +17,8 @@ from support.waiting import until
 
 BODY = b'{"method": "click", "id": 1}'
 SHORT_S = 0.15
+LATE_S = 4.0
+"""How much later than its deadline a call may end on a machine that does other things."""
 
 
 def soon(seconds: float = 5.0) -> Deadline:
@@ -45,11 +47,9 @@ async def test_answers_come_one_after_another_over_one_connection(
     assert phone.connections == 1
 
 
-async def test_nobody_listening_is_not_sent() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+async def test_nobody_listening_is_not_sent(kept_port: int) -> None:
     with pytest.raises(NotSentError):
-        await HttpConnection.open("127.0.0.1", port, deadline=soon())
+        await HttpConnection.open("127.0.0.1", kept_port, deadline=soon())
 
 
 async def test_connection_closed_by_the_phone_while_idle_is_not_sent(
@@ -109,7 +109,7 @@ async def test_silent_phone_is_unanswered_at_the_deadline(phone: ScriptedHttp, c
     with pytest.raises(UnansweredError) as caught:
         await connection.request("POST", "/jsonrpc/0", BODY, deadline=soon(SHORT_S))
     assert caught.value.silent
-    assert SHORT_S * 0.9 <= loop.time() - start < SHORT_S + 1
+    assert SHORT_S * 0.9 <= loop.time() - start < SHORT_S + LATE_S
     assert not connection.usable
 
 
