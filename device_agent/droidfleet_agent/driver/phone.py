@@ -59,10 +59,12 @@ MAX_DUMP_DEPTH = 50
 """Deeper levels are cut by the phone. The stock client's default; Android itself fails soon after."""
 JPEG_SCALE, JPEG_QUALITY = 1, 80
 
-_EMPTY: dict[str, Json] = {"childOrSibling": [], "childOrSiblingSelector": []}
+_FIRST: dict[str, Json] = {"instance": 0, "childOrSibling": [], "childOrSiblingSelector": []}
+"""Without an instance the server's `setText` taps the middle of the field before it sets the text: a touch that nobody
+asked for, and that may meet what lies over the field."""
 FOCUSED_FIELDS: tuple[Json, ...] = (
-    {"mask": 0x20010, "focused": True, "className": "android.widget.EditText", **_EMPTY},
-    {"mask": 0x20000, "focused": True, **_EMPTY},
+    {"mask": 0x1020010, "focused": True, "className": "android.widget.EditText", **_FIRST},
+    {"mask": 0x1020000, "focused": True, **_FIRST},
 )
 """uiautomator2 selectors of what has the input focus. By class first: a web view has the focus together with the field
 in it, comes before it, and takes no text. Fields of all common toolkits call themselves EditText; the second is for

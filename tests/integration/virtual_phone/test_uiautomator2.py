@@ -152,6 +152,17 @@ def test_set_text_replaces_the_text(device: uiautomator2.Device) -> None:
     assert field.get_text() == "Zweiter Ü 🙂"
 
 
+def test_set_text_taps_the_field_first_unless_it_is_chosen_by_instance(
+    device: uiautomator2.Device, phone: RunningPhone
+) -> None:
+    """What the real server does: its newer path taps, its older one does not."""
+    device(resourceId=f"{BENCH}:id/name", instance=0).set_text("quiet")
+    assert not device(focused=True).exists
+    device(resourceId=f"{BENCH}:id/name").set_text("loud")
+    assert device(focused=True).get_text() == "loud"
+    assert [effect.kind for effect in phone.effects.of("tap", "set_text")] == ["set_text", "tap", "set_text"]
+
+
 def test_set_text_to_nothing_clears(device: uiautomator2.Device) -> None:
     field = device(resourceId=f"{BENCH}:id/name")
     field.set_text("x")

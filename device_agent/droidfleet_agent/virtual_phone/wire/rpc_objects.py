@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from droidfleet_agent.virtual_phone.model.view import ViewNode
 from droidfleet_agent.virtual_phone.phone import Point, VirtualPhone
+from droidfleet_agent.virtual_phone.selectors import uses_ui_selector
 from droidfleet_agent.virtual_phone.wire.rpc import (
     INVALID_PARAMS,
     Params,
@@ -146,7 +147,11 @@ def _swipe(objects: Objects, params: Params) -> object:
 
 
 def _set_text(objects: Objects, params: Params) -> object:
-    return objects.phone.set_text(objects.one(params.target(0)), params.text(1, ""))
+    target, text = params.target(0), params.text(1, "")
+    if not isinstance(target, str) and not uses_ui_selector(target) and objects.find(target):
+        # The real server's newer path: it taps the object, and then looks for it again.
+        objects.phone.tap(*_center(objects.one(target)))
+    return objects.phone.set_text(objects.one(target), text)
 
 
 def _clear_text_field(objects: Objects, params: Params) -> object:
