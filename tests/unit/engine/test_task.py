@@ -109,6 +109,19 @@ async def test_a_step_that_the_tasks_bound_left_too_little_time_is_the_tasks_tim
     assert phone.done == []
 
 
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("optional", [False, True])
+async def test_a_result_is_successful_exactly_when_its_code_is_ok(
+    clock: VirtualClock, fault: Fault, optional: bool
+) -> None:
+    phone = shop(clock)
+    phone.fail("dump", fault)
+    phone.fail("tap", fault)
+    task = await run_steps(phone, clock, {**TEA, "optional": optional}, ADD)
+    assert all(result.successful == (result.code is StepCode.OK) for result in (task, *task.steps))
+    assert task.successful == all(step.successful for step in task.steps)
+
+
 async def test_an_action_that_fails_in_time_is_not_the_tasks_timeout(clock: VirtualClock) -> None:
     phone = shop(clock)
     phone.fail("tap", Fault.FALSE)
