@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import grpc
 
 from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
+from droidfleet_controller.api.errors import hint_metadata
 
 THREADS = 8
 STOP_S = 1.0
@@ -36,7 +37,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the t
         if self.code:
             metadata.append(("droidfleet-code", self.code))
         if self.hint:
-            metadata.append(("droidfleet-hint", self.hint))
+            metadata.append(hint_metadata(self.hint))
         if self.issues:
             metadata.append(("droidfleet-issues-bin", json.dumps(self.issues).encode()))
         context.set_trailing_metadata(tuple(metadata))

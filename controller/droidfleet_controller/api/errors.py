@@ -1,7 +1,8 @@
 """From domain errors to gRPC status and metadata, in one interceptor; also where calls are counted and tokens checked.
 
-Trailing metadata: ``droidfleet-code`` (a stable word), ``droidfleet-hint`` (what to do next, ASCII) and, for documents,
-``droidfleet-issues-bin`` (JSON, a list of ``path``, ``code``, ``message``, ``hint``).
+Trailing metadata: ``droidfleet-code`` (a stable word), ``droidfleet-hint`` (what to do next; in another script than
+ASCII it is ``droidfleet-hint-bin``, UTF-8) and, for documents, ``droidfleet-issues-bin`` (JSON, a list of ``path``,
+``code``, ``message``, ``hint``).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _STATUS: dict[Kind, grpc.StatusCode] = {
     "internal": grpc.StatusCode.INTERNAL,
 }
 
-MAX_TEXT = 2_000
-"""Characters of a message or a hint: all of a status has to fit gRPC's default of 8 KiB of metadata."""
+MAX_TEXT_BYTES = 2_000
+"""Bytes on the wire of a message or a hint: all of a status has to fit gRPC's default of 8 KiB of metadata."""
 
 MAX_ISSUES_BYTES = 2_500
 """Bytes of the issues: they travel as base64. A call of ValidateTask lists all of them."""
@@ -147,10 +148,12 @@ async def _require(allowed: bool, context: aio.ServicerContext[Any, Any]) -> Non
 
 async def fail(context: aio.ServicerContext[Any, Any], error: DroidfleetError) -> None:
     """Ends a call with the status and the metadata of ``error``."""
-    metadata: list[tuple[str, str | bytes]] = [("droidfleet-code", error.code), ("droidfleet-hint", _ascii(error.hint))]
+    metadata: list[tuple[str, str | bytes]] = [("droidfleet-code", error.code), hint_metadata(error.hint)]
     if isinstance(error, InvalidInputError) and error.issues:
         metadata.append(("droidfleet-issues-bin", issues_json(error.issues)))
-    await context.abort(_STATUS[error.kind], f"{error.code}: {error.message}"[:MAX_TEXT], tuple(metadata))
+    await context.abort(
+        _STATUS[error.kind], _fitting(f"{error.code}: {error.message}", _percent_encoded), tuple(metadata)
+    )
 
 
 def issues_json(issues: Sequence[object]) -> bytes:
@@ -175,6 +178,25 @@ async def _fail_unexpectedly(context: aio.ServicerContext[Any, Any], method: str
     await context.abort(grpc.StatusCode.INTERNAL, f"INTERNAL: {type(error).__name__}", metadata)
 
 
-def _ascii(text: str) -> str:
-    """Metadata holds printable ASCII only."""
-    return " ".join(text.encode("ascii", "backslashreplace").decode().split())[:MAX_TEXT]
+def hint_metadata(hint: str) -> tuple[str, str | bytes]:
+    """The hint as one entry of the metadata, whose plain values are printable ASCII only."""
+    line = " ".join(hint.split())
+    if line.isascii() and line.isprintable():
+        return "droidfleet-hint", line[:MAX_TEXT_BYTES]
+    return "droidfleet-hint-bin", _fitting(line, _as_base64).encode(errors="replace")
+
+
+def _fitting(text: str, size: Callable[[str], int]) -> str:
+    """As much of the beginning as ``size`` allows."""
+    while size(text) > MAX_TEXT_BYTES:
+        text = text[: min(len(text) - 1, len(text) * MAX_TEXT_BYTES // size(text))]
+    return text
+
+
+def _as_base64(text: str) -> int:
+    return -(-len(text.encode(errors="replace")) // 3) * 4
+
+
+def _percent_encoded(text: str) -> int:
+    """How gRPC sends a status message: what is not printable ASCII takes three bytes a byte."""
+    return sum(1 if 0x20 <= byte < 0x7F and byte != 0x25 else 3 for byte in text.encode(errors="replace"))

@@ -1,7 +1,7 @@
 """From any error to what the user reads and the exit code. Nothing else does it.
 
-Decides on types, gRPC status and our metadata (`droidfleet-code`, `droidfleet-hint`, `droidfleet-issues-bin`); never on
-a message.
+Decides on types, gRPC status and our metadata (`droidfleet-code`, `droidfleet-hint`, `droidfleet-hint-bin`,
+`droidfleet-issues-bin`); never on a message.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CODE_KEY = "droidfleet-code"
 HINT_KEY = "droidfleet-hint"
+HINT_BYTES_KEY = "droidfleet-hint-bin"
+"""Stands for the other where a hint is not ASCII, a device's name in Chinese for example."""
 ISSUES_KEY = "droidfleet-issues-bin"
 
 
@@ -82,7 +84,7 @@ def from_rpc(error: grpc.RpcError, *, address: str) -> DroidfleetError:
     if not code:
         return _without_code(status, address=address, details=error.details() or "")
     kind = _ERRORS.get(status, DroidfleetError)
-    hint = _as_text(metadata.get(HINT_KEY, ""))
+    hint = _as_text(metadata.get(HINT_BYTES_KEY) or metadata.get(HINT_KEY, ""))
     message = (error.details() or "").removeprefix(f"{code}: ")
     if issubclass(kind, InvalidInputError):
         return kind(code, message, hint=hint, issues=_issues(metadata.get(ISSUES_KEY, b"")))

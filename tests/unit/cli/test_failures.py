@@ -43,6 +43,14 @@ def test_status_of_the_controller_gives_the_exit_code(
     assert ran.err == "SOME_CODE: this is what happened.\nhint: Do that.\n"
 
 
+def test_names_in_other_scripts_are_shown_in_their_letters(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.refusals["GetDevice"] = Refusal(
+        grpc.StatusCode.NOT_FOUND, "DEVICE_NOT_FOUND", "unknown device: '手机-2'.", hint="Did you mean '手机-02'?"
+    )
+    ran = droidfleet("devices", "show", "手机-2")
+    assert ran.err == "DEVICE_NOT_FOUND: unknown device: '手机-2'.\nhint: Did you mean '手机-02'?\n"
+
+
 def test_code_is_not_written_twice_when_the_status_text_bears_it(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.refusals["GetDevice"] = Refusal(grpc.StatusCode.NOT_FOUND, "DEVICE_NOT_FOUND", "DEVICE_NOT_FOUND: nobody.")
     assert droidfleet("devices", "show", "x").err == "DEVICE_NOT_FOUND: nobody.\n"

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import json
 
-from droidfleet_controller.api.errors import MAX_ISSUES_BYTES, _ascii, issues_json
+import pytest
+
+from droidfleet_controller.api.errors import (
+    MAX_ISSUES_BYTES,
+    MAX_TEXT_BYTES,
+    _fitting,
+    _percent_encoded,
+    hint_metadata,
+    issues_json,
+)
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Issue
 
@@ -23,5 +32,22 @@ def test_issues_that_do_not_fit_are_counted() -> None:
     assert sent[-1]["message"] == f"and {200 - len(sent) + 1} more issue(s)"
 
 
-def test_a_hint_becomes_printable_ascii() -> None:
-    assert _ascii("Did you mean 'möbel'?\nTry\tagain 🙂") == "Did you mean 'm\\xf6bel'? Try again \\U0001f642"
+def test_a_hint_in_ascii_is_plain_metadata() -> None:
+    assert hint_metadata("Try\tagain.\nThen wait.") == ("droidfleet-hint", "Try again. Then wait.")
+
+
+def test_a_hint_in_another_script_keeps_its_letters() -> None:
+    assert hint_metadata("Did you mean '手机-02'?") == ("droidfleet-hint-bin", "Did you mean '手机-02'?".encode())
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "手", "🙂", "%", "\ud800"])
+def test_a_message_fits_however_its_letters_are_encoded(letter: str) -> None:
+    fitting = _fitting(letter * 5_000, _percent_encoded)
+    assert fitting
+    assert _percent_encoded(fitting) <= MAX_TEXT_BYTES
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "手", "🙂"])
+def test_a_hint_fits_however_its_letters_are_encoded(letter: str) -> None:
+    _key, value = hint_metadata(letter * 5_000)
+    assert 0 < len(value) * 4 // 3 <= MAX_TEXT_BYTES * 4 // 3
