@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, Kind
@@ -32,6 +32,9 @@ _EXIT_CODES: Mapping[Kind, ExitCode] = {
 }
 
 
+_ISSUE_FIELDS = ("path", "code", "message", "hint")
+
+
 def exit_code(error: DroidfleetError) -> ExitCode:
     """The documented exit code of an error."""
     return _EXIT_CODES[error.kind]
@@ -39,16 +42,24 @@ def exit_code(error: DroidfleetError) -> ExitCode:
 
 def error_text(error: DroidfleetError) -> str:
     """``CODE: message``, one line for each issue, and what to do next. Safe to print on a terminal."""
-    lines = [f"{error.code}: {error.message}"]
-    if isinstance(error, InvalidInputError):
-        for issue in error.issues:
-            where, code, message, hint = (str(getattr(issue, name, "")) for name in ("path", "code", "message", "hint"))
-            lines.append(f"  {where or '(document)'} {code}: {message}")
-            if hint:
-                lines.append(f"      {hint}")
-    if error.hint:
+    issues = error.issues if isinstance(error, InvalidInputError) else ()
+    listed = [tuple(str(getattr(issue, name, "")) for name in _ISSUE_FIELDS) for issue in issues]
+    lines = [f"{error.code}: {_without_issues(error.message, listed)}"]
+    for where, code, message, hint in listed:
+        lines.append(f"  {where or '(document)'} {code}: {message}")
+        if hint:
+            lines.append(f"      {hint}")
+    if error.hint and all(error.hint != hint for *_, hint in listed):
         lines.append(f"hint: {error.hint}")
     return "\n".join(printable(line) for line in lines)
+
+
+def _without_issues(message: str, issues: Sequence[tuple[str, ...]]) -> str:
+    """A message alone in a log quotes its first issue; here all of them stand below it."""
+    if not any(text and text in message for _where, _code, text, _hint in issues):
+        return message
+    what, _colon, _first = message.partition(": ")
+    return f"{what}: {len(issues)} error{'s' * (len(issues) != 1)}."
 
 
 def printable(text: str) -> str:
