@@ -17,8 +17,9 @@ host: {json.dumps(endpoint.host)}
 port: {endpoint.port or -1}
 jetstream {{
   store_dir: {json.dumps(str(store))}
-  # What the broker has confirmed must survive a power cut: one node, so there is no other copy.
-  sync_interval: always
+  # After a power cut the database makes the documents again and the agents send their results again, so what the broker
+  # confirmed a moment before need not have been on disk (docs/decisions/0014).
+  sync_interval: "1s"
 }}
 feature_flags {{
   # nats-py reads fixed positions of acknowledgement subjects, which this would move.

@@ -129,6 +129,36 @@ async def test_a_broker_that_lost_everything_gets_the_documents_again(tmp_path: 
             await api.until_state(execution_id, "SUCCEEDED", within_s=30)
 
 
+async def test_a_broker_that_lost_its_newest_messages_gets_them_again(tmp_path: Path, nats_server: NatsServer) -> None:
+    """What a power cut does to messages that were confirmed and not yet on disk."""
+    async with (
+        running_controller(tmp_path / "data", nats=nats_server.url) as api,
+        scripted_agent(nats_server.url, "a") as first,
+        scripted_agent(nats_server.url, "b") as second,
+    ):
+        earlier = (await api.run(document(), "a")).executions[0].execution_id
+        await first.assigned(earlier)
+        nats_server.stop()
+        shutil.copytree(nats_server.store, tmp_path / "on disk")
+        nats_server.start()
+        await until(lambda: first.link.connected and second.link.connected, within_s=30)
+        later = (await api.run(document(), "b")).executions[0].execution_id
+        await second.run_when_assigned(later)
+        await api.until_state(later, "SUCCEEDED", within_s=30)
+        last = (await api.run(document(), "b")).executions[0].execution_id
+        await second.assigned(last)
+        nats_server.kill()
+        shutil.rmtree(nats_server.store)
+        shutil.copytree(tmp_path / "on disk", nats_server.store)
+        await until(lambda: not second.link.connected)
+        second.documents.clear()
+        nats_server.start()
+        await second.run_when_assigned(last)
+        await first.run_when_assigned(earlier)
+        for execution_id in (last, earlier):
+            await api.until_state(execution_id, "SUCCEEDED", within_s=30)
+
+
 async def test_events_that_come_twice_and_in_disorder_count_once(tmp_path: Path) -> None:
     async with running_controller(tmp_path / "data") as api, scripted_agent(api.nats, "phone-01") as agent:
         execution_id = (await api.run(document(), "phone-01")).executions[0].execution_id

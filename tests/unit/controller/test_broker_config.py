@@ -17,9 +17,9 @@ def test_the_system_chooses_port_zero() -> None:
     assert "port: 7422\n" in config_text(Endpoint("127.0.0.1", 7422), store=Path("/data"))
 
 
-def test_what_was_confirmed_is_on_disk_and_acknowledgements_keep_their_form() -> None:
+def test_the_store_is_synced_every_second_and_acknowledgements_keep_their_form() -> None:
     text = config_text(Endpoint("127.0.0.1", 1), store=Path("/da ta"))
-    assert "sync_interval: always" in text
+    assert 'sync_interval: "1s"' in text
     assert "js_ack_fc_v2: false" in text
     assert 'store_dir: "/da ta"' in text
 
