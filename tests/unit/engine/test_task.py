@@ -122,6 +122,10 @@ async def test_a_result_is_successful_exactly_when_its_code_is_ok(
     assert task.successful == all(step.successful for step in task.steps)
 
 
+async def test_a_step_that_ends_at_its_own_deadline_keeps_its_code(clock: VirtualClock) -> None:
+    assert (await run_steps(shop(clock), clock, NEVER, max_duration_ms=60_000)).code is StepCode.TARGET_NOT_FOUND
+
+
 async def test_an_action_that_fails_in_time_is_not_the_tasks_timeout(clock: VirtualClock) -> None:
     phone = shop(clock)
     phone.fail("tap", Fault.FALSE)
