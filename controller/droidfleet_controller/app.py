@@ -65,14 +65,15 @@ SERVE_FILE = "serve.json"
 DATABASE_FILE = "droidfleet.db"
 
 
-async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) -> None:
-    """Runs a controller until SIGTERM or SIGINT (then it returns) or cancellation. Sets ``ready`` when all is up.
+async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) -> signal.Signals | None:
+    """Runs a controller until SIGTERM or SIGINT, which it returns, or cancellation. Sets ``ready`` when all is up.
 
     The addresses in use, with the ports that the system chose, stand in ``serve.json`` in the data folder.
 
     Raises:
         DroidfleetError: it cannot start, or cannot go on; the code says why.
     """
+    ended_by = None
     try:
         async with AsyncExitStack() as stack:
             controller = Controller(settings, stack, clock=SystemClock(), random=SystemRandom())
@@ -80,12 +81,13 @@ async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) 
             await controller.start()
             if ready is not None:
                 ready.set()
-            await stop.wait()
+            ended_by = await stop
             log.info("controller_stopping")
     except BaseExceptionGroup as group:
         _raise_first(group)
         raise
     log.info("controller_stopped")
+    return ended_by
 
 
 def _raise_first(group: BaseExceptionGroup[BaseException]) -> None:
@@ -99,14 +101,19 @@ def _raise_first(group: BaseExceptionGroup[BaseException]) -> None:
 
 
 @contextmanager
-def _stop_signals() -> Iterator[asyncio.Event]:
-    stop = asyncio.Event()
+def _stop_signals() -> Iterator[asyncio.Future[signal.Signals]]:
     loop = asyncio.get_running_loop()
+    stop: asyncio.Future[signal.Signals] = loop.create_future()
+
+    def end(number: signal.Signals) -> None:
+        if not stop.done():
+            stop.set_result(number)
+
     numbers = (signal.SIGTERM, signal.SIGINT)
     # Outside the main thread there are no signals to take.
     with suppress(RuntimeError, ValueError):
         for number in numbers:
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, end, number)
     try:
         yield stop
     finally:

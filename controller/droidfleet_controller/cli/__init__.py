@@ -12,6 +12,7 @@ import sys
 
 EXTRA_MISSING = "EXTRA_MISSING: the library '{name}' is not installed.\nhint: pip install 'droidfleet[controller]'\n"
 EXIT_UNAVAILABLE = 3
+EXIT_INTERRUPTED = 130
 
 
 def entry() -> None:
@@ -29,3 +30,6 @@ def entry() -> None:
             raise
         sys.stderr.write(EXTRA_MISSING.format(name=missing))
         sys.exit(EXIT_UNAVAILABLE)
+    except KeyboardInterrupt:
+        # Before the program was loaded; afterwards it says something about what goes on.
+        sys.exit(EXIT_INTERRUPTED)

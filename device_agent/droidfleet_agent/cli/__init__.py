@@ -19,6 +19,8 @@ _COMMANDS = {
     "supervise": "run one fleet agent for each attached phone",
 }
 
+EXIT_INTERRUPTED = 130
+
 _EXAMPLES = """examples:
   droidfleet-agent exec task.json --serial R58M123ABC
   droidfleet-agent run --name phone-01 --serial R58M123ABC --nats nats://127.0.0.1:7422
@@ -50,5 +52,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def entry() -> NoReturn:
-    """The console script."""
-    sys.exit(main(sys.argv[1:]))
+    """The console script. A Ctrl-C before the command is there to handle it ends it quietly."""
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)

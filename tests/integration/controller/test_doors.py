@@ -85,8 +85,10 @@ async def test_with_a_token_set_nobody_else_is_let_in(tmp_path: Path) -> None:
         assert (await api.get("/healthz"))[0] == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_everything_in_order_with_code_zero(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+async def test_a_signal_ends_everything_in_order_with_its_code(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     data = tmp_path / "data"
     environment = {
         **os.environ,
@@ -107,7 +109,7 @@ async def test_a_signal_ends_everything_in_order_with_code_zero(tmp_path: Path, 
         process.send_signal(number)
         await until(lambda: process.poll() is not None, within_s=20)
         assert process.stderr is not None
-        assert process.returncode == 0, process.stderr.read().decode()
+        assert process.returncode == code, process.stderr.read().decode()
         assert not (data / SERVE_FILE).exists()
         with pytest.raises(ProcessLookupError):
             os.kill(broker, 0)

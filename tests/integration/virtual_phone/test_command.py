@@ -18,9 +18,9 @@ from typing import TypeAlias
 import pytest
 
 from droidfleet_agent.virtual_phone.calls import GROUPS
-from droidfleet_agent.virtual_phone.cli import main
 from droidfleet_agent.virtual_phone.faults import FaultKind, load_faults, parse_faults
 from droidfleet_agent.virtual_phone.latency import PROFILES
+from droidfleet_agent.virtual_phone.program import main
 from droidfleet_shared.errors import InvalidInputError
 from support.adb import AdbServer, wait_for
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from droidfleet_controller.cli.failures import ExitCode
 
 
 class LogLevel(StrEnum):
@@ -91,4 +94,5 @@ def serve(
             "heartbeat_s": heartbeat_s,
         }
     )
-    asyncio.run(run(settings))
+    if asyncio.run(run(settings)) is signal.SIGINT:
+        raise typer.Exit(ExitCode.INTERRUPTED)
