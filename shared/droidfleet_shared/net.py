@@ -45,8 +45,8 @@ def parse_endpoint(text: str, *, setting: str) -> Endpoint:
     if not valid or int(port) > MAX_PORT:
         raise InvalidInputError(
             "BAD_ADDRESS",
-            f"{setting}: {text!r} is not an address to listen on.",
-            hint="Expected HOST:PORT, for example 127.0.0.1:7400 or [::1]:7400; port 0 lets the system choose.",
+            f"{setting}: {text!r} is not an address of the form HOST:PORT.",
+            hint="Write it like 127.0.0.1:7400 or [::1]:7400.",
         )
     return Endpoint(host, int(port))
 
