@@ -27,6 +27,7 @@ from droidfleet_controller.api.server import ApiServer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_controller.broker.server import EmbeddedBroker
 from droidfleet_controller.dispatch.cancel import Cancels
+from droidfleet_controller.dispatch.handover import Handover
 from droidfleet_controller.dispatch.ingest import Ingest
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.reading import Executions
@@ -222,6 +223,7 @@ class Controller:
         publisher = self._publisher = Publisher(
             bus=bus, database=database, clock=clock, random=self._random, metrics=self._metrics
         )
+        handover = Handover(publisher=publisher, broadcast=self._broadcast, metrics=self._metrics)
         ingest = Ingest(
             bus=bus,
             database=database,
@@ -240,6 +242,7 @@ class Controller:
             metrics=self._metrics,
         )
         registry.on_heard(sweeper.heard)
+        registry.on_granted(handover)
         await registry.load()
         await publisher.load()
         bus.subscribe(subjects.HEARTBEATS_ALL, registry.receive, pending_limit=MAX_ASKING)

@@ -73,7 +73,13 @@ class Agent:
         self.granted = asyncio.Event()
         """Set once the controller granted the name."""
         self._worker = Worker(
-            identity.name, phone=phone, journal=journal, clock=clock, changed=self._changed, begun=begun
+            identity.name,
+            host_id=identity.host_id,
+            phone=phone,
+            journal=journal,
+            clock=clock,
+            changed=self._changed,
+            begun=begun,
         )
         self._outbox = Outbox(
             identity.name,
@@ -201,7 +207,8 @@ class Agent:
         self._worker.allow_starts(ready)
 
     def _vitals(self) -> Vitals:
-        return Vitals(self._phone_state, self._worker.running, self._worker.generation, self._info)
+        worker = self._worker
+        return Vitals(self._phone_state, worker.running, worker.epoch, worker.generation, self._info)
 
     # Facts about the phone.
 

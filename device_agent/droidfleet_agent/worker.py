@@ -82,13 +82,15 @@ class _Sent:
 class Worker:
     """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state.
 
-    ``begun``: for a journal that does not outlive its process.
+    ``host_id``: of this host; documents for another one are left alone. ``begun``: for a journal that does not outlive
+    its process.
     """
 
     def __init__(
         self,
         agent: str,
         *,
+        host_id: str,
         phone: Phone,
         journal: Journal,
         clock: Clock,
@@ -96,6 +98,7 @@ class Worker:
         begun: BegunLog | None = None,
     ) -> None:
         self._agent = agent
+        self._host_id = host_id
         self._engine = Engine(phone, clock=clock)
         self._journal = journal
         self._begun = begun
@@ -105,6 +108,7 @@ class Worker:
         self._document: DesiredState | None = None
         self._running: _Running | None = None
         self._may_start = False
+        self._displaced = False
         self._stopping = ""
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -112,8 +116,9 @@ class Worker:
         self._start_by: dict[Key, Deadline] = {}
         self._sent: dict[Key, _Sent] = {}
         self._again: dict[Key, Event] = {}
+        self.epoch = ""
         self.generation = 0
-        """The last document that was applied."""
+        """Epoch and generation of the last document that was applied."""
 
     @property
     def running(self) -> ExecutionRef | None:
@@ -123,10 +128,21 @@ class Worker:
     # Orders from outside. They only note what is wanted; `run` acts on it.
 
     def want(self, document: DesiredState) -> None:
-        """Takes a desired-state document. An older one than the last is ignored, the same one again is harmless."""
-        if self._document is not None and document.generation < self._document.generation:
-            log.info("document_ignored", generation=document.generation, newest=self._document.generation)
+        """Takes a desired-state document. An older one than the last is ignored, the same one again is harmless.
+
+        One of another epoch replaces the last whatever its generation: the controller has another database, which knows
+        nothing of what that one listed. One for another host says that the name went there: nothing begins here.
+        """
+        last = self._document
+        if last is not None and document.epoch == last.epoch and document.generation < last.generation:
+            log.info("document_ignored", generation=document.generation, newest=last.generation)
             return
+        self._displaced = document.host_id not in {"", self._host_id}
+        if self._displaced:
+            log.warning("document_for_another_host", generation=document.generation)
+            return
+        if last is not None and document.epoch != last.epoch:
+            log.warning("database_changed", epoch=document.epoch, before=last.epoch)
         self._document = document
         self._wake.set()
 
@@ -195,8 +211,8 @@ class Worker:
                 await self._do(action, group)
             if not actions or self._running is not None:
                 break
-        if document is not None and self.generation != document.generation:
-            self.generation = document.generation
+        if document is not None and (self.epoch, self.generation) != (document.epoch, document.generation):
+            self.epoch, self.generation = document.epoch, document.generation
             self._changed()
 
     async def _situation(self) -> Situation:
@@ -212,7 +228,7 @@ class Worker:
             forgotten=frozenset(forgotten),
             begun=frozenset(key(each) for each in assigned if self._begun is not None and each in self._begun),
             running=running,
-            may_start=self._may_start and not self._stopping,
+            may_start=self._may_start and not self._displaced and not self._stopping,
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
             unheard=frozenset(name for name, sent in self._sent.items() if sent.due.passed and name not in self._again),
             judge=self._judge,

@@ -45,10 +45,22 @@ def assignment(
 
 
 def document(
-    generation: int, *assignments: Assignment, recorded: Sequence[ExecutionRef] = (), agent: str = AGENT
+    generation: int,
+    *assignments: Assignment,
+    recorded: Sequence[ExecutionRef] = (),
+    agent: str = AGENT,
+    epoch: str = "",
+    host_id: str = "",
 ) -> DesiredState:
     """A desired-state document."""
-    return DesiredState(agent=agent, generation=generation, executions=assignments, recorded=tuple(recorded))
+    return DesiredState(
+        agent=agent,
+        epoch=epoch,
+        generation=generation,
+        host_id=host_id,
+        executions=assignments,
+        recorded=tuple(recorded),
+    )
 
 
 def ref(execution_id: str, attempt: int = 1) -> ExecutionRef:

@@ -188,8 +188,12 @@ class ScriptedAgent:
 
     @property
     def document(self) -> DesiredState:
-        """The newest document."""
-        return max(self.documents, key=lambda each: each.generation)
+        """The newest document. Those of another database have no order with it: there the last one counts."""
+        newest = self.documents[0]
+        for each in self.documents[1:]:
+            if each.epoch != newest.epoch or each.generation >= newest.generation:
+                newest = each
+        return newest
 
     @property
     def assignments(self) -> dict[str, Assignment]:
@@ -228,6 +232,7 @@ class ScriptedAgent:
             model="Pixel",
             android="14",
             battery_percent=77,
+            epoch=self.document.epoch if self.documents else "",
             generation=self.reported_generation
             if self.reported_generation is not None
             else (self.document.generation if self.documents else 0),

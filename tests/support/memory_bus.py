@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from droidfleet_shared.bus.port import (
     DEFAULT_PENDING_LIMIT,
@@ -25,7 +25,8 @@ class MemoryBus(Bus):
     """One connection that tests break and mend. Handlers are called at once, in the sender's own turn.
 
     ``lose_answers``: the next stored messages are kept and their senders told that the connection broke.
-    ``refuse_storing``: nothing is stored, and its senders are told this.
+    ``refuse_storing``: nothing is stored, and its senders are told this. ``before_get_answer``: done once, between the
+    reading of a message and its answer.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,7 @@ class MemoryBus(Bus):
         self.gets: list[str] = []
         self.lose_answers = 0
         self.refuse_storing: DroidfleetError | None = None
+        self.before_get_answer: Callable[[], Awaitable[None]] | None = None
         self._up = asyncio.Event()
         self._up.set()
         self._handlers: list[tuple[str, Handler]] = []
@@ -122,7 +124,11 @@ class MemoryBus(Bus):
     async def get_last(self, stream: str, subject: str, *, timeout_s: float) -> StoredMessage | None:
         self._check()
         self.gets.append(subject)
-        return next((message for message in reversed(self.stored) if message.subject == subject), None)
+        found = next((message for message in reversed(self.stored) if message.subject == subject), None)
+        if self.before_get_answer is not None:
+            meanwhile, self.before_get_answer = self.before_get_answer, None
+            await meanwhile()
+        return found
 
     async def ensure_stream(self, spec: StreamSpec, *, timeout_s: float) -> None:
         self._check()

@@ -48,8 +48,8 @@ def refresh(
     for name, execution in new.items():
         lines.setdefault(name, []).append(execution)
     bodies = _bodies(connection, lines, at_hand)
-    generations = documents.bump(connection, names)
-    receipts = documents.owed(connection, generations, limit=MAX_RECEIPTS)
+    heads = documents.bump(connection, names)
+    receipts = documents.owed(connection, heads, limit=MAX_RECEIPTS)
     made: list[Document] = []
     joined: list[Execution] = []
     for name in names:
@@ -65,7 +65,7 @@ def refresh(
                 execution = execution.moved(ExecutionState.ASSIGNED, now=now)
                 joined.append(execution)
             window.append(Listed(execution, entry.body))
-        made.append(Document(name, generations[name], tuple(window), carried))
+        made.append(Document(name, heads[name].generation, tuple(window), carried, heads[name].host_id))
     executions.save(connection, joined)
     events.add(connection, [happening("ExecutionAssigned", execution, now=now) for execution in joined])
     return Assigned(tuple(made), tuple(joined), tuple(new[execution.device] for execution in fresh))
@@ -75,12 +75,12 @@ def current(connection: Connection, agents: Sequence[str]) -> list[Document]:
     """The agents' documents as they are, for publishing again."""
     windows = executions.windows(connection, agents)
     bodies = _bodies(connection, windows, {})
-    generations = documents.generations(connection, agents)
-    receipts = documents.owed(connection, generations, limit=MAX_RECEIPTS)
+    heads = documents.heads(connection, agents)
+    receipts = documents.owed(connection, heads, limit=MAX_RECEIPTS)
     made: list[Document] = []
-    for name, generation in generations.items():
+    for name, head in heads.items():
         window = tuple(Listed(execution, bodies[execution.text.sha256]) for execution in windows.get(name, ()))
-        made.append(Document(name, generation, window, receipts.get(name, ())))
+        made.append(Document(name, head.generation, window, receipts.get(name, ()), head.host_id))
     return made
 
 

@@ -60,6 +60,8 @@ class Publisher:
         self._line: asyncio.Queue[str] = asyncio.Queue()  # bounded: an agent is in it at most once
         self._busy: set[str] = set()
         self._sequences: dict[str, int] = {}
+        self.epoch = ""
+        """Of the database, once `load` has read it."""
         self._confirmed: dict[str, Publication] = {}
         self._note = asyncio.Event()
         self._behind = asyncio.Event()
@@ -67,7 +69,8 @@ class Publisher:
         self._idle.set()
 
     async def load(self) -> None:
-        """Reads what the broker last confirmed, once at the start."""
+        """Reads which database this is and what the broker last confirmed, once at the start."""
+        self.epoch = await self._database.run(documents.epoch)
         publications = await self._database.run(documents.publications)
         self._sequences = {each.agent: each.sequence for each in publications}
 
@@ -150,7 +153,7 @@ class Publisher:
                 with self._metrics.publish_seconds.time():
                     sequence = await self._bus.js_publish(
                         subjects.desired(agent),
-                        document.encode(self._clock.now()),
+                        document.encode(self._clock.now(), epoch=self.epoch),
                         stream=subjects.DESIRED_STREAM,
                         expected_last_subject_sequence=self._sequences.get(agent, 0),
                         timeout_s=PUBLISH_TIMEOUT_S,
@@ -172,10 +175,7 @@ class Publisher:
         agent = document.agent
         stored = await self._bus.get_last(subjects.DESIRED_STREAM, subjects.desired(agent), timeout_s=PUBLISH_TIMEOUT_S)
         self._sequences[agent] = 0 if stored is None else stored.sequence
-        try:
-            generation = 0 if stored is None else DesiredState.decode(stored.data).generation
-        except BadMessageError:
-            generation = 0
+        generation = 0 if stored is None else self._generation(stored.data)
         log.warning(
             "document_conflict",
             agent=agent,
@@ -188,6 +188,14 @@ class Publisher:
         await self._database.run(lambda connection: documents.raise_to(connection, agent, generation + 1))
         self._behind.set()
         return True
+
+    def _generation(self, data: bytes) -> int:
+        """Of a document of this database; 0 for any other, which ours replaces."""
+        try:
+            theirs = DesiredState.decode(data)
+        except BadMessageError:
+            return 0
+        return theirs.generation if theirs.epoch == self.epoch else 0
 
     async def _note_confirmed(self) -> None:
         while True:

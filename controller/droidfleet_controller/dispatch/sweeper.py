@@ -75,7 +75,9 @@ class Sweeper:
 
     def heard(self, device: Device, back: bool) -> None:
         """Notes a heartbeat (`Registry.on_heard`)."""
-        generation = device.heartbeat.generation
+        beat = device.heartbeat
+        # What it applied of another database says nothing about ours.
+        generation = beat.generation if beat.epoch == self._publisher.epoch else 0
         if self._applied.get(device.name) != generation:
             self._heard.generations[device.name] = generation
         if back:
@@ -153,10 +155,11 @@ def _settle(connection: Connection, heard: _Heard) -> set[str]:
     """Drops receipts that agents have seen; returns the agents that need a document of a newer generation.
 
     An agent that was away reads its document again, so the times to start in it must be counted from now. One that has
-    applied a newer document than this database ever wrote (it was restored, or is new) would ignore ours for ever.
+    applied a newer document than this database knows of (it was restored from a backup) would ignore ours for ever.
     """
     more = documents.settle_receipts(connection, heard.generations)
-    ours = documents.generations(connection, {*heard.generations, *heard.back})
+    heads = documents.heads(connection, {*heard.generations, *heard.back})
+    ours = {agent: head.generation for agent, head in heads.items()}
     for agent, generation in heard.generations.items():
         if generation > ours.get(agent, 0):
             log.warning("generation_behind", agent=agent, ours=ours.get(agent, 0), theirs=generation)

@@ -53,12 +53,15 @@ class Document:
     generation: int
     listed: tuple[Listed, ...]
     receipts: tuple[ExecutionRef, ...]
+    host_id: str = ""
 
-    def encode(self, now: datetime) -> bytes:
-        """The document as it goes on the bus; times to start are counted from ``now``."""
+    def encode(self, now: datetime, *, epoch: str = "") -> bytes:
+        """The document as it goes on the bus; times to start are counted from ``now``. ``epoch``: of the database."""
         return DesiredState(
             agent=self.agent,
+            epoch=epoch,
             generation=self.generation,
+            host_id=self.host_id,
             executions=tuple(_assignment(entry, now) for entry in self.listed),
             recorded=self.receipts,
         ).encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -51,6 +51,10 @@ _EVENT_KINDS = {DeviceState.OFFLINE: "DeviceOffline", DeviceState.PHONE_OFFLINE:
 Heard = Callable[[Device, bool], None]
 """Told of every heartbeat of a holder; the flag: it was away (offline, or another process) before."""
 
+Granted = Callable[[Connection, Mapping[str, str], datetime], Callable[[], None]]
+"""Called in the transaction that gives names to other hosts than before, or for the first time: names with the hosts'
+ids. What it returns is called when that is committed."""
+
 
 class Registry:
     """The devices. ``heartbeat_s``: how often agents say that they are alive. ``stored``: called after events were
@@ -70,6 +74,7 @@ class Registry:
         self._asking: asyncio.Queue[tuple[Heartbeat, str]] = asyncio.Queue(MAX_ASKING)
         self._hearing_since: datetime | None = None
         self._heard: list[Heard] = []
+        self._granted: list[Granted] = []
 
     async def load(self) -> None:
         """Reads all devices from the database, once at the start."""
@@ -81,6 +86,10 @@ class Registry:
     def on_heard(self, heard: Heard) -> None:
         """Calls ``heard`` for every heartbeat of a holder."""
         self._heard.append(heard)
+
+    def on_granted(self, granted: Granted) -> None:
+        """Calls ``granted`` when names go to hosts that did not have them."""
+        self._granted.append(granted)
 
     async def connected(self) -> None:
         """To be called after every connect: from now on agents are heard."""
@@ -195,6 +204,7 @@ class Registry:
         fresh: dict[str, Device] = {}
         taken: dict[str, Device] = {}
         lines: list[FleetEvent] = []
+        hosts: dict[str, str] = {}
         answers: list[tuple[Heartbeat, str, Grant]] = []
         for beat, reply in waiting:
             known = taken.get(beat.agent) or fresh.get(beat.agent) or self._devices.get(beat.agent)
@@ -203,19 +213,23 @@ class Registry:
             )
             answers.append((beat, reply, grant))
             if grant.granted:
+                if known is None or known.holder.host_id != beat.host_id:
+                    hosts[beat.agent] = beat.host_id
                 device = Device(beat.agent, grant.holder, beat, now)
                 (fresh if beat.agent not in self._devices else taken)[beat.agent] = device
             if grant.new or (beat.hello and not grant.granted):
                 lines.append(_name_event(beat, grant, now))
 
-        def write(connection: Connection) -> None:
+        def write(connection: Connection) -> list[Callable[[], None]]:
             for device in fresh.values():
                 devices.add(connection, device)
             devices.save(connection, list(taken.values()))
             events.add(connection, lines)
+            return [granted(connection, hosts, now) for granted in self._granted] if hosts else []
 
         if fresh or taken or lines:
-            await self._database.run(write)
+            for follow_up in await self._database.run(write):
+                follow_up()
         for device in (*fresh.values(), *taken.values()):
             self._devices[device.name] = device
             self._states[device.name] = self.state(device)

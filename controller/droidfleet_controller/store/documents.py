@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
-from droidfleet_controller.store.schema import agent_documents, receipts
+from droidfleet_controller.store.schema import agent_documents, database_identity, devices, receipts
 from droidfleet_controller.store.sql import chunks
 from droidfleet_shared.bus.messages import ExecutionRef
 
@@ -21,20 +21,40 @@ class Publication:
     sequence: int
 
 
-def bump(connection: Connection, agents: Sequence[str]) -> dict[str, int]:
-    """The next generation of each agent's document, written."""
-    known = generations(connection, agents)
-    grown = [{"key": agent, "next": known[agent] + 1} for agent in agents if agent in known]
-    fresh = [
-        {"agent": agent, "generation": 1, "published_generation": 0, "sequence": 0}
-        for agent in agents
-        if agent not in known
-    ]
-    if grown:
-        connection.execute(_GROW, grown)
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What an agent's document bears: its generation, and the host that it is for (empty: any)."""
+
+    generation: int
+    host_id: str
+
+
+def epoch(connection: Connection) -> str:
+    """The random id of this database. Generations of another one mean nothing to it."""
+    drawn: str = connection.execute(select(database_identity.c.epoch)).scalar_one()
+    return drawn
+
+
+def bump(connection: Connection, agents: Sequence[str]) -> dict[str, Head]:
+    """The next generation of each agent's document, written. A first one is for the host that holds the name."""
+    known = heads(connection, agents)
+    fresh = [agent for agent in agents if agent not in known]
+    hosts = _hosts(connection, fresh) if fresh else {}
+    bumped = {agent: Head(head.generation + 1, head.host_id) for agent, head in known.items()}
+    bumped |= {agent: Head(1, hosts.get(agent, "")) for agent in fresh}
+    if known:
+        connection.execute(_GROW, [{"key": agent, "next": bumped[agent].generation} for agent in known])
     if fresh:
-        connection.execute(insert(agent_documents), fresh)
-    return {agent: known.get(agent, 0) + 1 for agent in agents}
+        unpublished = {"generation": 1, "published_generation": 0, "sequence": 0}
+        rows = [{"agent": agent, "host_id": bumped[agent].host_id, **unpublished} for agent in fresh]
+        connection.execute(insert(agent_documents), rows)
+    return bumped
+
+
+def bind(connection: Connection, hosts: Mapping[str, str]) -> None:
+    """From now on the documents of these agents are for these hosts. Agents without one are left alone."""
+    if hosts:
+        connection.execute(_BIND, [{"key": agent, "host": host_id} for agent, host_id in hosts.items()])
 
 
 def raise_to(connection: Connection, agent: str, generation: int) -> None:
@@ -82,11 +102,19 @@ def forget_publications(connection: Connection) -> None:
     connection.execute(update(agent_documents).values(published_generation=0, sequence=0))
 
 
-def generations(connection: Connection, agents: Iterable[str]) -> dict[str, int]:
-    """The generation of each agent's document."""
-    found: dict[str, int] = {}
+def heads(connection: Connection, agents: Iterable[str]) -> dict[str, Head]:
+    """What each agent's document bears; agents without one are left out."""
+    found: dict[str, Head] = {}
     for some in chunks(agents):
-        found.update((row.agent, row.generation) for row in connection.execute(_GENERATIONS, {"agents": some}))
+        for row in connection.execute(_HEADS, {"agents": some}):
+            found[row.agent] = Head(row.generation, row.host_id)
+    return found
+
+
+def _hosts(connection: Connection, agents: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for some in chunks(agents):
+        found.update((row.name, row.host_id) for row in connection.execute(_HOSTS, {"agents": some}))
     return found
 
 
@@ -105,20 +133,18 @@ def owe_receipts(connection: Connection, agent: str, references: Iterable[Execut
         connection.execute(insert(receipts), fresh)
 
 
-def owed(
-    connection: Connection, generation_of: Mapping[str, int], *, limit: int
-) -> dict[str, tuple[ExecutionRef, ...]]:
+def owed(connection: Connection, heads_of: Mapping[str, Head], *, limit: int) -> dict[str, tuple[ExecutionRef, ...]]:
     """The receipts, oldest first and ``limit`` at most, that each agent's document of this generation carries."""
     found: dict[str, list[ExecutionRef]] = {}
     marks: list[dict[str, int]] = []
-    for some in chunks(generation_of):
+    for some in chunks(heads_of):
         for row in connection.execute(_OWED, {"agents": some}):
             carried = found.setdefault(row.agent, [])
             if len(carried) == limit:
                 continue
             carried.append(ExecutionRef(execution_id=row.execution_id, attempt=row.attempt))
             if row.generation == 0:
-                marks.append({"key": row.number, "first": generation_of[row.agent]})
+                marks.append({"key": row.number, "first": heads_of[row.agent].generation})
     if marks:
         connection.execute(_MARK, marks)
     return {agent: tuple(carried) for agent, carried in found.items()}
@@ -142,9 +168,11 @@ def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[s
     return waiting
 
 
-_GENERATIONS = select(agent_documents.c.agent, agent_documents.c.generation).where(
+_HEADS = select(agent_documents.c.agent, agent_documents.c.generation, agent_documents.c.host_id).where(
     agent_documents.c.agent.in_(bindparam("agents", expanding=True))
 )
+_HOSTS = select(devices.c.name, devices.c.host_id).where(devices.c.name.in_(bindparam("agents", expanding=True)))
+_BIND = update(agent_documents).where(agent_documents.c.agent == bindparam("key")).values(host_id=bindparam("host"))
 _OWED = select(receipts).where(receipts.c.agent.in_(bindparam("agents", expanding=True))).order_by(receipts.c.number)
 _GROW = update(agent_documents).where(agent_documents.c.agent == bindparam("key")).values(generation=bindparam("next"))
 _PUBLISHED = (

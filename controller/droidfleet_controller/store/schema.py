@@ -165,6 +165,15 @@ agent_documents = Table(
     Column("generation", BigInteger, nullable=False),
     Column("published_generation", BigInteger, nullable=False),
     Column("sequence", BigInteger, nullable=False),
+    # The only host whose agent may begin what the document lists; empty: any.
+    Column("host_id", String(128), nullable=False, server_default=""),
+)
+
+database_identity = Table(
+    "database_identity",
+    metadata,
+    # One row, drawn when the database is made: agents recognise another database by it, whose generations start anew.
+    Column("epoch", String(64), primary_key=True),
 )
 
 receipts = Table(

@@ -46,6 +46,7 @@ class DesiredSync:
         self._random = random
         self._period_s = period_s
         self._sequence: int | None = None
+        self._pushes = 0
         self._due = asyncio.Event()
 
     def subscribe(self) -> Unsubscribe:
@@ -73,6 +74,7 @@ class DesiredSync:
     async def _read(self) -> None:
         if not self._bus.connected:
             return
+        pushes = self._pushes
         try:
             stored = await self._bus.get_last(
                 subjects.DESIRED_STREAM, subjects.desired(self._agent), timeout_s=GET_TIMEOUT_S
@@ -80,10 +82,14 @@ class DesiredSync:
         except (BusUnavailableError, DeniedError) as error:
             log.info("document_unread", agent=self._agent, code=error.code, message=error.message)
             return
-        if stored is not None:
+        if pushes != self._pushes:
+            # What was pushed meanwhile may be newer than this answer, which overtook it or was overtaken by it.
+            self._due.set()
+        elif stored is not None:
             self._take(stored.data, stored.sequence)
 
     async def _pushed(self, message: BusMessage) -> None:
+        self._pushes += 1
         sequence = int(message.headers.get("Nats-Sequence", "0"))
         before = int(message.headers.get("Nats-Last-Sequence", "0"))
         if self._sequence is not None and self._sequence not in (before, sequence):

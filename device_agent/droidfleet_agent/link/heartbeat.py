@@ -66,6 +66,7 @@ class Vitals:
 
     phone: PhoneState
     running: ExecutionRef | None
+    epoch: str
     generation: int
     info: PhoneInfo | None
 
@@ -202,6 +203,7 @@ class Heartbeats:
             battery_percent=info.battery_percent if info else None,
             foreground_package=info.foreground_package if info else "",
             running=current.running,
+            epoch=current.epoch,
             generation=current.generation,
             sent_at=self._clock.now(),
         ).encode()

@@ -115,7 +115,15 @@ class DesiredState(Message):
     """
 
     agent: str
+    epoch: str = Field(
+        "", description="Random id of the controller's database. Only documents of one epoch have an order."
+    )
     generation: int = Field(description="Grows with every change; an older document than the last one is ignored.")
+    host_id: str = Field(
+        "",
+        description="The host (`Heartbeat.host_id`) that this is for; any when empty. An agent of the same name on "
+        "another host leaves it alone: it cannot know what was begun there.",
+    )
     executions: tuple[Assignment, ...] = ()
     recorded: tuple[ExecutionRef, ...] = ()
 
@@ -146,7 +154,8 @@ class Heartbeat(Message):
     battery_percent: int | None = None
     foreground_package: str = ""
     running: ExecutionRef | None = None
-    generation: int = Field(0, description="The last desired-state generation that the agent applied.")
+    epoch: str = Field("", description="The epoch of the last desired-state document that the agent applied.")
+    generation: int = Field(0, description="The generation of that document.")
     sent_at: datetime
 
 

@@ -127,6 +127,18 @@ async def test_the_first_heartbeat_asks_for_the_name_and_the_next_ones_do_not() 
         assert not any(beat.hello for beat in fleet.beats[1:])
 
 
+async def test_an_answer_that_a_push_overtook_is_read_again() -> None:
+    fleet = Fleet()
+    async with running(fleet):
+        await fleet.assign(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING)), epoch="db-1"))
+        newer = document(1, assignment("b", task=task_text(TAP_TEA)), epoch="db-2")
+        fleet.bus.before_get_answer = lambda: fleet.assign(newer)
+        await fleet.clock.move(LONGEST_READ_S)
+        await fleet.clock.move(1)
+        assert (fleet.kinds("a")[-1], fleet.kinds("b")[-1]) == ("ExecutionFinished", "ExecutionFinished")
+        assert fleet.beats[-1].epoch == "db-2"
+
+
 async def test_heartbeats_come_in_their_interval_and_at_each_change() -> None:
     async with running(Fleet()) as fleet:
         await fleet.clock.move(0.5)

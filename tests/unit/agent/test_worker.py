@@ -23,6 +23,8 @@ from support.clock import HandClock, settle
 from support.shop import shop
 from support.waiting import until
 
+HOST = "h-1"
+
 
 class Bench:
     """A worker, everything around it, and what it wrote."""
@@ -33,7 +35,13 @@ class Bench:
         self.journal = journal or MemoryJournal()
         self.changes = 0
         self.worker = Worker(
-            AGENT, phone=self.phone, journal=self.journal, clock=self.clock, changed=self._changed, begun=begun
+            AGENT,
+            host_id=HOST,
+            phone=self.phone,
+            journal=self.journal,
+            clock=self.clock,
+            changed=self._changed,
+            begun=begun,
         )
 
     def _changed(self) -> None:
@@ -100,6 +108,36 @@ async def test_an_older_document_is_ignored() -> None:
         await settle()
         assert await bench.events("a") == []
         assert bench.worker.generation == 2
+
+
+async def test_a_document_of_another_database_replaces_the_last_whatever_its_generation() -> None:
+    async with working(Bench()) as bench:
+        bench.worker.want(document(500, assignment("a", task=task_text(WAIT_FOR_NOTHING, TAP_TEA)), epoch="db-1"))
+        await settle()
+        bench.worker.want(document(1, assignment("b"), epoch="db-2"))
+        await settle()
+        assert (await bench.code("a"), await bench.code("b")) == (StepCode.CANCELLED, StepCode.OK)
+        assert (bench.worker.epoch, bench.worker.generation) == ("db-2", 1)
+
+
+async def test_a_document_for_another_host_is_left_alone() -> None:
+    async with working(Bench()) as bench:
+        bench.worker.want(document(1, assignment("a"), host_id="h-2"))
+        await settle()
+        assert await bench.events("a") == []
+        bench.worker.want(document(2, assignment("b"), host_id=HOST))
+        await settle()
+        assert (await bench.kinds("a"), await bench.code("b")) == ([], StepCode.OK)
+
+
+async def test_nothing_begins_once_the_name_has_gone_to_another_host() -> None:
+    async with working(Bench(), may_start=False) as bench:
+        bench.worker.want(document(1, assignment("a"), host_id=HOST))
+        await settle()
+        bench.worker.want(document(2, assignment("b"), host_id="h-2"))
+        bench.worker.allow_starts(True)
+        await settle()
+        assert (await bench.kinds("a"), await bench.kinds("b")) == (["ExecutionAccepted"], [])
 
 
 async def test_executions_run_one_after_the_other_in_the_order_of_the_document() -> None:

@@ -57,6 +57,7 @@ def beat(  # a builder
     hello: bool = False,
     phone: PhoneState = PhoneState.ONLINE,
     running: ExecutionRef | None = None,
+    epoch: str = "",
     generation: int = 0,
 ) -> Heartbeat:
     """A heartbeat."""
@@ -76,6 +77,7 @@ def beat(  # a builder
         battery_percent=55,
         foreground_package="com.example.shop",
         running=running,
+        epoch=epoch,
         generation=generation,
         sent_at=NOW,
     )

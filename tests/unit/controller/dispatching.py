@@ -12,6 +12,7 @@ from random import Random
 
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.handover import Handover
 from droidfleet_controller.dispatch.ingest import Ingest
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.reading import Executions
@@ -164,6 +165,7 @@ async def dispatching(folder: Path, *names: str) -> AsyncIterator[Dispatch]:
         database=database, clock=clock, registry=registry, publisher=publisher, broadcast=broadcast, metrics=metrics
     )
     registry.on_heard(sweeper.heard)
+    registry.on_granted(Handover(publisher=publisher, broadcast=broadcast, metrics=metrics))
     yield Dispatch(
         bus=bus,
         clock=clock,

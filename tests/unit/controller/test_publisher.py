@@ -124,12 +124,25 @@ async def test_a_lost_confirmation_is_found_out_and_written_over(tmp_path: Path)
 
 async def test_a_newer_document_of_somebody_else_makes_ours_newer_still(tmp_path: Path) -> None:
     bus = StrictBus()
-    theirs = made("a", 40).encode(SystemClock().now())
-    await bus.js_publish(subjects.desired("a"), theirs, stream="DESIRED", timeout_s=1, expected_last_subject_sequence=0)
     async with publishing(tmp_path, bus) as (publisher, database):
+        await _stand(bus, made("a", 40).encode(SystemClock().now(), epoch=publisher.epoch))
         await _bump(database, "a")
         publisher.submit([made("a", 1)])
         await until(lambda: bus.generations("a")[-1] > 40)
+
+
+async def test_a_document_of_another_database_is_written_over_whatever_its_generation(tmp_path: Path) -> None:
+    bus = StrictBus()
+    await _stand(bus, made("a", 40).encode(SystemClock().now(), epoch="db-other"))
+    async with publishing(tmp_path, bus) as (publisher, _):
+        publisher.submit([made("a", 1)])
+        await until(lambda: bus.generations("a") == [40, 1])
+
+
+async def _stand(bus: StrictBus, document: bytes) -> None:
+    """Somebody else's document is on the broker."""
+    subject = subjects.desired("a")
+    await bus.js_publish(subject, document, stream="DESIRED", timeout_s=1, expected_last_subject_sequence=0)
 
 
 async def test_what_could_not_go_out_goes_out_after_the_next_connect(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, event
 
 from droidfleet_controller.store import documents, events, executions, runs, texts
 from droidfleet_controller.store.database import Database, sqlite_url
+from droidfleet_controller.store.documents import Head
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.store.schema import metadata
 from unit.controller.builders import NOW
@@ -28,8 +29,8 @@ BUSY: dict[str, Query] = {
     "events of a device": lambda connection: events.after(connection, 5, device="a", limit=10),
     "events of an execution": lambda connection: events.after(connection, 5, execution_id="x-1", limit=10),
     "newest event": events.newest,
-    "generations": lambda connection: documents.generations(connection, ["a"]),
-    "receipts": lambda connection: documents.owed(connection, {"a": 1}, limit=4),
+    "heads": lambda connection: documents.heads(connection, ["a"]),
+    "receipts": lambda connection: documents.owed(connection, {"a": Head(1, "")}, limit=4),
     "request": lambda connection: runs.by_request(connection, "req"),
     "texts": lambda connection: texts.load(connection, ["aa"]),
     "page of a device": lambda connection: executions.page(

@@ -181,6 +181,18 @@ async def test_a_heartbeat_as_usual_publishes_nothing(tmp_path: Path) -> None:
         assert len(dispatch.publisher.submitted) == published
 
 
+async def test_what_an_agent_applied_of_another_database_settles_no_receipt_and_raises_nothing(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        mine = await begun(dispatch)
+        await dispatch.deliver(accepted(mine), started(mine), finished(mine))
+        generation = dispatch.document().generation
+        await dispatch.heard(beat(epoch="db-other", generation=500))
+        await dispatch.sweeper.sweep()
+        await begun(dispatch)
+        assert dispatch.document().generation == generation + 1
+        assert [each.execution_id for each in dispatch.document().recorded] == [mine]
+
+
 async def test_an_agent_that_has_seen_a_newer_document_gets_one_newer_still(tmp_path: Path) -> None:
     async with dispatching(tmp_path) as dispatch:
         await dispatch.heard(beat(generation=500))
