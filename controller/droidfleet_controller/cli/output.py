@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from droidfleet_controller.cli.options import Output
+from droidfleet_controller.cli.tables import without_spare
 from droidfleet_controller.cli.text import escape, escape_json, is_safe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+    from rich.table import Table
+
     from droidfleet_controller.cli.documents import Document
 
 PIPE_WIDTH = 200
@@ -24,6 +30,25 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
+
+
+def show(renderable: RenderableType) -> None:
+    """Writes a table or text for people. A file or a pipe gets lines without the blanks that fill up a table's row."""
+    screen = console()
+    if screen.is_terminal:
+        screen.print(renderable)
+        return
+    with screen.capture() as captured:
+        screen.print(renderable)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def show_table(table: Table, *, spare: Sequence[str]) -> None:
+    """Writes a table; where the screen is too narrow for it, without those of its ``spare`` columns that cost the fit.
+
+    ``spare`` names columns, the least important first.
+    """
+    show(without_spare(table, spare, width=console().width))
 
 
 def note(text: str) -> None:

@@ -35,7 +35,7 @@ def read_bytes(source: str) -> bytes:
         raise InvalidInputError(
             "FILE_UNREADABLE",
             f"the task file {source!r} cannot be read: {error.strerror}.",
-            hint="Name an existing file, - for standard input, or to run a task of the library its id alone.",
+            hint="Name an existing file, or - for standard input. A task of the library is named by its id alone.",
         ) from error
 
 

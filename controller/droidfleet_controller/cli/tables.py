@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_LENGTH = 60
 """Characters of one output in a table; programs and `execution show` get all."""
+
+FREE_TEXT = "What happened"
+FREE_TEXT_WIDTH = 24
+"""Columns of a terminal that are enough for free text; the rest goes on in the next line."""
+
+COLUMN_GAP = 3
+EVENT_DEVICE_WIDTH = 12
+
+EXECUTIONS_SPARE = ("Created", "Steps")
+"""What a list of executions can do without on a narrow screen."""
 
 STYLES = {
     "ONLINE": "green",
@@ -47,6 +58,23 @@ def table(*columns: str) -> Table:
         # Folded, not cut: a name that is copied from a table must be whole.
         made.add_column(column, overflow="fold")
     return made
+
+
+def without_spare(made: Table, spare: Sequence[str], *, width: int) -> Table:
+    """The table without as many of the ``spare`` columns, the first first, as make it fit into ``width``."""
+    for name in spare:
+        if _natural_width(made) <= width:
+            break
+        made.columns = [column for column in made.columns if column.header != name]
+    return made
+
+
+def _natural_width(made: Table) -> int:
+    """In columns of a terminal; of free text only what has to be on one line."""
+    widths = [max(cell_len(str(text)) for text in (column.header, *column.cells)) for column in made.columns]
+    if made.columns[-1].header == FREE_TEXT:
+        widths[-1] = min(widths[-1], FREE_TEXT_WIDTH)
+    return sum(widths) + COLUMN_GAP * (len(widths) - 1)
 
 
 def state(word: str) -> Text:
@@ -100,7 +128,7 @@ def tasks(items: Iterable[task_pb2.TaskTemplate]) -> Table:
 
 def executions(items: Iterable[execution_pb2.Execution], *, now: datetime) -> Table:
     """One row an execution."""
-    made = table("Execution", "Device", "Task", "State", "Steps", "Created", "What happened")
+    made = table("Execution", "Device", "Task", "State", "Steps", "Created", FREE_TEXT)
     made.columns[0].no_wrap = made.columns[5].no_wrap = True
     for item in items:
         made.add_row(
@@ -117,7 +145,7 @@ def executions(items: Iterable[execution_pb2.Execution], *, now: datetime) -> Ta
 
 def results(items: Sequence[execution_pb2.Execution]) -> Table:
     """What came of a run: one row a device, with outputs, or why not and the candidates among which none was chosen."""
-    made = table("Device", "Result", "Steps", "Time", "What happened")
+    made = table("Device", "Result", "Steps", "Time", FREE_TEXT)
     for item in items:
         happened = Text(_happened(item))
         for candidate in candidates_of(item):
@@ -204,7 +232,10 @@ def facts(*pairs: tuple[str, Text]) -> Table:
 def event_line(item: fleet_pb2.FleetEvent) -> str:
     """One event as a line, safe to print."""
     at = moment(documents.instant(item.occurred_at))
-    return escape(f"{item.event_id:>6}  {at}  {item.device:<12}  {item.kind:<18}  {item.summary}")
+    # The device has a column of its own.
+    summary = item.summary.removeprefix(f"{item.device}: ") if item.device else item.summary
+    padding = " " * (EVENT_DEVICE_WIDTH - cell_len(item.device))
+    return escape(f"{item.event_id:>6}  {at}  {item.device}{padding}  {item.kind:<18}  {summary}")
 
 
 def candidates_of(item: execution_pb2.Execution) -> list[str]:

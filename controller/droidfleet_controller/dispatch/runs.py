@@ -123,15 +123,21 @@ def _devices(command: RunTask, checked: Checked | None) -> tuple[str, ...]:
                 hint="Leave the devices out, or take assignedAgentName out of the document.",
             )
         devices = (named,)
-    if not 1 <= len(devices) <= MAX_DEVICES:
+    if not devices:
         raise InvalidInputError(
             "BAD_DEVICES",
-            f"1 to {MAX_DEVICES} devices, not {len(devices)}.",
-            hint="Name the devices, or write assignedAgentName into the document.",
+            "no device is named.",
+            hint="Name one or more (--device NAME), or write assignedAgentName into the document.",
+        )
+    if len(devices) > MAX_DEVICES:
+        raise InvalidInputError(
+            "BAD_DEVICES", f"{len(devices)} devices; at most {MAX_DEVICES} in one run.", hint="Start several runs."
         )
     if len(set(devices)) != len(devices):
         twice = sorted({name for name in devices if devices.count(name) > 1})[:5] if len(devices) <= 1_000 else []
-        raise InvalidInputError("BAD_DEVICES", f"each device once; repeated: {', '.join(twice) or 'some'}.")
+        raise InvalidInputError(
+            "BAD_DEVICES", f"devices are named twice: {', '.join(twice) or 'some'}.", hint="Name each device once."
+        )
     if len(command.request_id) > MAX_REQUEST_ID:
         raise InvalidInputError("BAD_REQUEST_ID", f"at most {MAX_REQUEST_ID} characters.")
     return devices

@@ -245,6 +245,61 @@ def test_events_are_lines_of_json(droidfleet: Command, fleet: FakeFleet) -> None
     assert (line["eventId"], line["kind"], line["payload"]) == (7, "ExecutionFinished", {"code": "OK"})
 
 
+def test_events_name_their_device_once(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.events = [fleet_pb2.FleetEvent(event_id=7, kind="X", device="手机-01", summary="手机-01: started")]
+    line = droidfleet("events").out.rstrip()
+    assert line.endswith("  手机-01       X                   started")
+
+
+def test_no_events_are_said_to_be_none(droidfleet: Command) -> None:
+    ran = droidfleet("events")
+    assert (ran.code, ran.out, ran.err) == (0, "", "No events.\n")
+
+
+@pytest.mark.parametrize("arguments", [("events",), ("execution", "list")])
+def test_nothing_of_an_unknown_device_is_an_error(
+    droidfleet: Command, fleet: FakeFleet, arguments: tuple[str, ...]
+) -> None:
+    fleet.refusals["GetDevice"] = Refusal(grpc.StatusCode.NOT_FOUND, "DEVICE_NOT_FOUND", "unknown.", hint="phone-01?")
+    ran = droidfleet(*arguments, "--device", "phone-O1")
+    assert (ran.code, ran.err) == (4, "DEVICE_NOT_FOUND: unknown.\nhint: phone-01?\n")
+
+
+def test_following_an_unknown_device_says_so_and_waits(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.refusals["GetDevice"] = Refusal(grpc.StatusCode.NOT_FOUND, "DEVICE_NOT_FOUND", "unknown.", hint="phone-01?")
+    fleet.events = [fleet_pb2.FleetEvent(event_id=7, kind="X", device="phone-O1", summary="phone-O1: online")]
+    ran = droidfleet("events", "--follow", "--device", "phone-O1")
+    assert "DEVICE_NOT_FOUND: unknown. phone-01? Waiting for what happens there." in ran.err
+    assert "online" in ran.out
+
+
+def test_task_that_is_only_a_file_is_pointed_out(
+    droidfleet: Command, fleet: FakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hello.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    fleet.refusals["RunTask"] = Refusal(grpc.StatusCode.NOT_FOUND, "TASK_NOT_FOUND", "none.", hint="List them.")
+    assert droidfleet("task", "run", "hello", "-d", "a").err.endswith("hint: Did you mean the file 'hello.json'?\n")
+
+
+def test_narrow_screen_shows_whole_names(
+    droidfleet: Command, fleet: FakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.devices = [
+        fleet_pb2.Device(name="192.168.0.171:5555", model="Pixel 7 Pro", foreground_package="com.example.a.long.name")
+    ]
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = droidfleet("devices").out
+    assert "192.168.0.171:5555 " in shown
+    assert "Foreground" not in shown
+    assert "Last heard" in shown
+
+
+def test_tables_in_a_pipe_have_no_blanks_at_the_end(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.devices = [fleet_pb2.Device(name="a"), fleet_pb2.Device(name="b")]
+    assert all(line == line.rstrip() for line in droidfleet("devices").out.splitlines())
+
+
 def test_events_go_on_after_the_last_one_when_the_controller_restarts(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.events = [
         fleet_pb2.FleetEvent(event_id=1, kind="A"),

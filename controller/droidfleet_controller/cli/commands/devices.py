@@ -13,7 +13,7 @@ from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
-from droidfleet_controller.cli.output import console, emit, note
+from droidfleet_controller.cli.output import emit, note, show, show_table
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -52,7 +52,7 @@ def list_devices(
     if output is not Output.TABLE:
         emit({"devices": [documents.device_document(item) for item in items]}, output)
     elif items:
-        console().print(tables.devices(items, now=datetime.now(UTC)))
+        show_table(tables.devices(items, now=datetime.now(UTC)), spare=("Foreground", "Android", "Model", "Battery"))
     else:
         note("No devices." if state else "No devices yet: `droidfleet-agent supervise` makes attached phones known.")
 
@@ -74,6 +74,6 @@ def show_device(
     with ControllerClient(api) as client:
         item = client.device(name)
     if output is Output.TABLE:
-        console().print(tables.device(item, now=datetime.now(UTC)))
+        show(tables.device(item, now=datetime.now(UTC)))
     else:
         emit(documents.device_document(item), output)

@@ -11,7 +11,8 @@ from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_execution
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
-from droidfleet_controller.cli.output import emit_item
+from droidfleet_controller.cli.output import emit_item, note
+from droidfleet_shared.errors import NotFoundError
 
 ONLY_NEW = -1
 
@@ -47,9 +48,28 @@ def events(
     """
     cursor = after if after is not None else ONLY_NEW if follow else 0
     with ControllerClient(api) as client:
+        if follow and device:
+            _note_unknown(client, device)
+        empty = True
         for event in client.events(after=cursor, device=device, execution_id=execution, follow=follow):
+            empty = False
             if output is Output.TABLE:
                 sys.stdout.write(tables.event_line(event) + "\n")
                 sys.stdout.flush()
             else:
                 emit_item(documents.event_document(event), output)
+        if empty:
+            # A name that nobody has explains it better.
+            if device:
+                client.device(device)
+            if execution:
+                client.execution(execution)
+            note("No events.")
+
+
+def _note_unknown(client: ControllerClient, device: str) -> None:
+    """Says that nothing was heard of a device yet, which may be what the caller waits for, or a slip."""
+    try:
+        client.device(device)
+    except NotFoundError as error:
+        note(f"{error.code}: {error.message} {error.hint} Waiting for what happens there.")

@@ -14,7 +14,7 @@ from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_execution, complete_task
 from droidfleet_controller.cli.failures import ExitCode
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
-from droidfleet_controller.cli.output import console, emit, emit_item, note
+from droidfleet_controller.cli.output import emit, emit_item, note, show, show_table
 from droidfleet_controller.cli.watching import Board, follow
 from droidfleet_shared.errors import InvalidInputError
 
@@ -65,10 +65,13 @@ def list_executions(
     states = [execution_pb2.ExecutionState.Value(f"EXECUTION_STATE_{item.name}") for item in state or ()]
     with ControllerClient(api) as client:
         items = list(client.executions(limit=limit, device=device, task_id=task, run_id=run, states=states))
+        if not items and device:
+            # A name that nobody has explains it better.
+            client.device(device)
     if output is not Output.TABLE:
         emit({"executions": [documents.execution_document(item) for item in items]}, output)
     elif items:
-        console().print(tables.executions(items, now=datetime.now(UTC)))
+        show_table(tables.executions(items, now=datetime.now(UTC)), spare=tables.EXECUTIONS_SPARE)
     else:
         note("No executions.")
 
@@ -87,7 +90,7 @@ def show_execution(
     with ControllerClient(api) as client:
         item = client.execution(execution_id)
     if output is Output.TABLE:
-        console().print(tables.execution(item))
+        show(tables.execution(item))
     else:
         emit(documents.execution_document(item), output)
 
@@ -95,7 +98,7 @@ def show_execution(
 @app.command("watch")
 def watch_executions(
     execution_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The executions.", autocompletion=complete_execution)
+        list[str] | None, typer.Argument(metavar="ID", help="The executions.", autocompletion=complete_execution)
     ] = None,
     *,
     run: Annotated[str, typer.Option(metavar="RUN_ID", help="All executions of this run.")] = "",
@@ -118,7 +121,7 @@ def watch_executions(
         stream = client.watch(execution_ids or (), run_id=run)
         if output is Output.TABLE:
             follow(stream, board)
-            console().print(tables.results(board.executions))
+            show(tables.results(board.executions))
         else:
             for item in stream:
                 board.update(item)
@@ -137,8 +140,9 @@ def cancel_execution(
 ) -> None:
     """Ask for the end of an execution.
 
-    One that waits ends at once; one that runs ends at its next step, when its agent says so. One that has ended stays
-    as it is.
+    One that waits ends at once.
+    One that runs ends at its next step, when its agent says so.
+    One that has ended stays as it is.
 
     \b
     Examples:

@@ -67,14 +67,15 @@ def serve(
 ) -> None:
     """Run the controller, with a broker of its own, until Ctrl-C or SIGTERM.
 
-    Listens on loopback. Port 0 takes a free port; the chosen ones are printed and written to serve.json in the data
-    folder. Every setting can also come from the environment; docs/operations.md has them all.
+    Listens on loopback. Port 0 takes a free port.
+    The addresses in use are printed, and written to serve.json in the data folder.
+    Every setting can also come from the environment; docs/operations.md has them.
 
     \b
     Examples:
       droidfleet serve
       droidfleet serve --data /var/lib/droidfleet --nats nats://127.0.0.1:4222
-      droidfleet serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --broker-listen 127.0.0.1:0 --data ./fleet
+      droidfleet serve --data ./fleet --listen 127.0.0.1:7500
     """
     # These bring the database and the bus, which no other command needs.
     from droidfleet_controller.app import serve as run  # noqa: PLC0415

@@ -6,6 +6,7 @@ import sys
 import uuid
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,10 +17,10 @@ from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_task
 from droidfleet_controller.cli.failures import ExitCode, issue_text
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
-from droidfleet_controller.cli.output import console, emit, note
+from droidfleet_controller.cli.output import emit, note, show, show_table
 from droidfleet_controller.cli.text import escape
 from droidfleet_controller.cli.watching import Board, follow
-from droidfleet_shared.errors import InvalidInputError, UnavailableError
+from droidfleet_shared.errors import InvalidInputError, NotFoundError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -100,7 +101,7 @@ def list_tasks(*, output: OutputOption = Output.TABLE, api: ApiOption = DEFAULT_
     if output is not Output.TABLE:
         emit({"tasks": [documents.task_document(item) for item in items]}, output)
     elif items:
-        console().print(tables.tasks(items))
+        show(tables.tasks(items))
     else:
         note("No tasks yet: `droidfleet task save FILE` keeps one.")
 
@@ -126,7 +127,7 @@ def show_task(
     if document:
         sys.stdout.buffer.write(item.document_json.encode())
     elif output is Output.TABLE:
-        console().print(tables.task_facts(item))
+        show(tables.task_facts(item))
         sys.stdout.write("\n" + "\n".join(escape(line) for line in item.document_json.splitlines()) + "\n")
     else:
         emit(documents.task_document(item), output)
@@ -174,6 +175,11 @@ def run_task(
         try:
             with _all_issues(client, what):
                 answer = client.run_task(what, devices=devices, request_id=key, expires_in=expiry)
+        except NotFoundError as error:
+            file = f"{task}.json"
+            if error.code != "TASK_NOT_FOUND" or not Path(file).is_file():
+                raise
+            raise NotFoundError(error.code, error.message, hint=f"Did you mean the file {file!r}?") from error
         except UnavailableError as error:
             if error.code == "CONTROLLER_UNAVAILABLE":
                 raise
@@ -214,9 +220,9 @@ def _written(run_id: str, executions: list[execution_pb2.Execution], output: Out
     if output is not Output.TABLE:
         emit({"runId": run_id, "executions": [documents.execution_document(item) for item in executions]}, output)
     elif all(documents.state_of(item) in documents.TERMINAL for item in executions):
-        console().print(tables.results(executions))
+        show(tables.results(executions))
     else:
-        console().print(tables.executions(executions, now=datetime.now(UTC)))
+        show_table(tables.executions(executions, now=datetime.now(UTC)), spare=tables.EXECUTIONS_SPARE)
         note(f"Watch them: droidfleet execution watch --run {run_id}")
 
 
