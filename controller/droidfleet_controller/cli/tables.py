@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.cells import cell_len
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from droidfleet_controller.cli import documents
@@ -65,7 +65,17 @@ def without_spare(made: Table, spare: Sequence[str], *, width: int) -> Table:
     for name in spare:
         if _natural_width(made) <= width:
             break
-        made.columns = [column for column in made.columns if column.header != name]
+        made = _of([column for column in made.columns if column.header != name])
+    return made
+
+
+def _of(columns: Sequence[Column]) -> Table:
+    """A table of these columns; a column that is taken out of a table leaves the others with wrong places."""
+    made = table(*(str(column.header) for column in columns))
+    for new, column in zip(made.columns, columns, strict=True):
+        new.no_wrap = column.no_wrap
+    for row in zip(*(column.cells for column in columns), strict=True):
+        made.add_row(*row)
     return made
 
 
