@@ -71,7 +71,7 @@ class Agent:
         self._refusal: NameTakenError | None = None
         self._ending = asyncio.Event()
         self.granted = asyncio.Event()
-        """Set once the controller granted the name."""
+        """Set while the controller has granted the name and nothing makes that doubtful."""
         self._worker = Worker(
             identity.name,
             host_id=identity.host_id,
@@ -79,6 +79,7 @@ class Agent:
             journal=journal,
             clock=clock,
             changed=self._changed,
+            held_up=lambda: self._heartbeats.held_up,
             begun=begun,
         )
         self._outbox = Outbox(
@@ -103,6 +104,7 @@ class Agent:
             bus=bus,
             vitals=self._vitals,
             granted=self._on_granted,
+            doubted=self._on_doubted,
             refused=self._on_refused,
             clock=clock,
             random=random,
@@ -193,6 +195,10 @@ class Agent:
 
     def _on_granted(self) -> None:
         self.granted.set()
+        self._allow_starts()
+
+    def _on_doubted(self) -> None:
+        self.granted.clear()
         self._allow_starts()
 
     def _on_refused(self, refusal: NameTakenError) -> None:

@@ -82,8 +82,8 @@ class _Sent:
 class Worker:
     """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state.
 
-    ``host_id``: of this host; documents for another one are left alone. ``begun``: for a journal that does not outlive
-    its process.
+    ``host_id``: of this host; documents for another one are left alone. ``held_up``: whether the name
+    is in doubt before anybody says so. ``begun``: for a journal that does not outlive its process.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Worker:
         journal: Journal,
         clock: Clock,
         changed: Callable[[], None],
+        held_up: Callable[[], bool] = lambda: False,
         begun: BegunLog | None = None,
     ) -> None:
         self._agent = agent
@@ -104,6 +105,7 @@ class Worker:
         self._begun = begun
         self._clock = clock
         self._changed = changed
+        self._held_up = held_up
         self._reporter = Reporter(agent, clock)
         self._document: DesiredState | None = None
         self._running: _Running | None = None
@@ -228,7 +230,7 @@ class Worker:
             forgotten=frozenset(forgotten),
             begun=frozenset(key(each) for each in assigned if self._begun is not None and each in self._begun),
             running=running,
-            may_start=self._may_start and not self._displaced and not self._stopping,
+            may_start=self._may_start and not (self._displaced or self._stopping or self._held_up()),
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
             unheard=frozenset(name for name, sent in self._sent.items() if sent.due.passed and name not in self._again),
             judge=self._judge,

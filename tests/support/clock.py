@@ -49,3 +49,7 @@ class HandClock(Clock):
             await settle()
         self._now = end
         await settle()
+
+    def stand_still(self, seconds: float) -> None:
+        """The time goes on while nothing runs, as for a stopped process: whoever is due wakes at the next `move`."""
+        self._now += seconds

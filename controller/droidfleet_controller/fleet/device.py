@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from droidfleet_shared.bus.messages import Heartbeat, PhoneState
-
-MISSED_HEARTBEATS = 3
-"""An agent that was not heard for this many heartbeats is offline."""
+from droidfleet_shared.bus.messages import MISSED_HEARTBEATS, Heartbeat, PhoneState
 
 
 class DeviceState(StrEnum):

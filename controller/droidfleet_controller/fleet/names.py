@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from droidfleet_controller.fleet.device import MISSED_HEARTBEATS, Device, Holder
-from droidfleet_shared.bus.messages import Heartbeat
+from droidfleet_controller.fleet.device import Device, Holder
+from droidfleet_shared.bus.messages import MISSED_HEARTBEATS, Heartbeat
 
 
 @dataclass(frozen=True, slots=True)

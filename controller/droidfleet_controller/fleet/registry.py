@@ -20,13 +20,13 @@ import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.fleet import names
-from droidfleet_controller.fleet.device import MISSED_HEARTBEATS, Device, DeviceState
+from droidfleet_controller.fleet.device import Device, DeviceState
 from droidfleet_controller.fleet.names import Grant
 from droidfleet_controller.store import devices, events
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_shared.bus import subjects
-from droidfleet_shared.bus.messages import BadMessageError, Heartbeat, HeartbeatReply
+from droidfleet_shared.bus.messages import MISSED_HEARTBEATS, BadMessageError, Heartbeat, HeartbeatReply
 from droidfleet_shared.bus.port import Bus, BusMessage, BusUnavailableError
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import NotFoundError, UnavailableError

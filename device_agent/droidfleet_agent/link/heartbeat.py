@@ -1,7 +1,8 @@
 """The agent's signs of life, and its claim to its name.
 
 The first heartbeat of a process is a question (``hello``): nothing may begin before the controller granted the name.
-Later ones are answered only when somebody else holds it.
+Later ones are answered only when somebody else holds it. A process that stood still for long (stopped, swapped out, its
+machine asleep) asks again: its name may have gone to another host meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import structlog
 
 from droidfleet_agent.driver.port import PhoneInfo
 from droidfleet_shared.bus import subjects
-from droidfleet_shared.bus.messages import BadMessageError, ExecutionRef, Heartbeat, HeartbeatReply, PhoneState
+from droidfleet_shared.bus.messages import (
+    MISSED_HEARTBEATS,
+    BadMessageError,
+    ExecutionRef,
+    Heartbeat,
+    HeartbeatReply,
+    PhoneState,
+)
 from droidfleet_shared.bus.port import Bus, BusMessage, BusUnavailableError, NoRespondersError, Unsubscribe
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import ConflictError, DeniedError
@@ -28,6 +36,9 @@ log = structlog.get_logger(__name__)
 HELLO_TIMEOUT_S = 5.0
 HELLO_BACKOFF_BASE_S = 0.25
 HELLO_BACKOFF_CAP_S = 10.0
+
+HELD_UP_HEARTBEATS = MISSED_HEARTBEATS - 1
+"""Standing still for this long is less than what costs an agent its name, with room for a late heartbeat."""
 
 CAPABILITIES = ("protocol.v1",)
 
@@ -74,7 +85,8 @@ class Vitals:
 class Heartbeats:
     """Sends heartbeats every ``interval_s`` and at every change of `Vitals`.
 
-    ``granted`` is called once, when the name is granted; ``refused`` when somebody else holds it.
+    ``granted`` is called when the name is granted, ``doubted`` before it is asked for again, ``refused`` when somebody
+    else holds it.
     """
 
     def __init__(
@@ -84,6 +96,7 @@ class Heartbeats:
         bus: Bus,
         vitals: Callable[[], Vitals],
         granted: Callable[[], None],
+        doubted: Callable[[], None],
         refused: Callable[[NameTakenError], None],
         clock: Clock,
         random: Random,
@@ -93,6 +106,7 @@ class Heartbeats:
         self._bus = bus
         self._vitals = vitals
         self._granted = granted
+        self._doubted = doubted
         self._refused = refused
         self._clock = clock
         self._random = random
@@ -102,10 +116,20 @@ class Heartbeats:
         self._inbox = f"{subjects.inbox_prefix(identity.name)}.heartbeat.{identity.instance}"
         self._wake = asyncio.Event()
         self._due = False
+        self._ask_again = False
+        self._moved_at = clock.now(), clock.monotonic()
 
     def subscribe(self) -> Unsubscribe:
         """Begins to listen for refusals."""
         return self._bus.subscribe(self._inbox, self._answered)
+
+    @property
+    def held_up(self) -> bool:
+        """Whether the process stood still for so long that the name is in doubt, also when nobody noticed so far."""
+        wall, monotonic = self._moved_at
+        # The monotonic clock does not count the sleep of a machine; the other one may be set back.
+        still_s = max((self._clock.now() - wall).total_seconds(), self._clock.monotonic() - monotonic)
+        return self._ask_again or still_s >= HELD_UP_HEARTBEATS * self._interval_s
 
     def wake(self) -> None:
         """Something about the agent may have changed, or the connection is back."""
@@ -118,20 +142,30 @@ class Heartbeats:
 
     async def run(self) -> None:
         """Claims the name, then sends heartbeats, until cancelled. A refusal ends it."""
-        if not await self._claim():
-            return
+        self._moved_at = self._clock.now(), self._clock.monotonic()
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._tick(), name=f"heartbeat tick {self._identity.name}")
-            last: Vitals | None = None
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                vitals = self._vitals()
-                if vitals == last and not self._due:
-                    continue
-                self._due = False
-                if await self._send(vitals):
-                    last = vitals
+            tick = group.create_task(self._tick(), name=f"heartbeat tick {self._identity.name}")
+            if await self._claim():
+                await self._beat_on()
+            tick.cancel()
+
+    async def _beat_on(self) -> None:
+        """Until the name is refused."""
+        last: Vitals | None = None
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._ask_again:
+                log.warning("name_doubted", agent=self._identity.name, reason="this process stood still")
+                self._doubted()
+                if not await self._claim():
+                    return
+            vitals = self._vitals()
+            if vitals == last and not self._due:
+                continue
+            self._due = False
+            if await self._send(vitals):
+                last = vitals
 
     async def _claim(self) -> bool:
         """Asks for the name until there is an answer; whether it was granted."""
@@ -149,6 +183,7 @@ class Heartbeats:
                 await self._clock.sleep(self._random.uniform(0, bound_s))
                 continue
             if reply.granted:
+                self._ask_again = False
                 log.info("name_granted", agent=self._identity.name, instance=self._identity.instance)
                 self._granted()
                 self._wake.set()
@@ -164,6 +199,8 @@ class Heartbeats:
     async def _tick(self) -> None:
         while True:
             await self._clock.sleep(self._interval_s)
+            self._ask_again = self.held_up
+            self._moved_at = self._clock.now(), self._clock.monotonic()
             self._due = True
             self._wake.set()
 

@@ -24,6 +24,9 @@ MAX_MESSAGE_BYTES = 900 * 1024
 WINDOW = 4
 """How many executions one desired-state document carries; the rest stays queued in the database."""
 
+MISSED_HEARTBEATS = 3
+"""An agent that was not heard for this many heartbeats is offline, and its name may go to another host."""
+
 
 class BadMessageError(DroidfleetError):
     """A message on the bus that cannot be read. Reported, acknowledged, never retried."""

@@ -346,3 +346,25 @@ async def test_a_phone_that_does_not_answer_keeps_the_agent_alive() -> None:
         fleet.phone.attached = True
         await fleet.clock.move(60)
         assert fleet.beats[-1].model == "Memory"
+
+
+async def test_an_agent_that_stood_still_asks_again_before_it_begins_anything() -> None:
+    async with running(Fleet()) as fleet:
+        fleet.reply = None
+        fleet.clock.stand_still(30)
+        await fleet.assign(document(1, assignment("a", task=task_text(TAP_TEA))))
+        assert fleet.kinds() == ["ExecutionAccepted"]
+        fleet.reply = HeartbeatReply(granted=True)
+        await fleet.clock.move(20)
+        assert fleet.kinds()[-1] == "ExecutionFinished"
+        assert [beat.hello for beat in fleet.beats].count(True) > 1
+
+
+async def test_an_agent_that_stood_still_and_lost_its_name_begins_nothing_and_ends() -> None:
+    async with running(Fleet()) as fleet:
+        fleet.clock.stand_still(30)
+        fleet.reply = HeartbeatReply(granted=False, holder="pid 7 on lab-2")
+        await fleet.assign(document(1, assignment("a", task=task_text(TAP_TEA))))
+        await fleet.clock.move(20)
+        assert isinstance(fleet.failure, NameTakenError)
+        assert (fleet.kinds(), fleet.phone.done) == (["ExecutionAccepted"], [])
