@@ -286,7 +286,12 @@ def test_narrow_screen_shows_whole_names(
     droidfleet: Command, fleet: FakeFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet.devices = [
-        fleet_pb2.Device(name="192.168.0.7:5555", model="Pixel 7", foreground_package="com.example.a.long.name")
+        fleet_pb2.Device(
+            name="192.168.0.7:5555",
+            state=fleet_pb2.DEVICE_STATE_ONLINE,
+            model="Pixel 7",
+            foreground_package="com.example.a.long.name",
+        )
     ]
     monkeypatch.setenv("COLUMNS", "80")
     head, _rule, *rows = droidfleet("devices").out.splitlines()
