@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prometheus_client import Counter
 
-from droidfleet_controller.dispatch import deadlines, reading
+from droidfleet_controller.dispatch import deadlines, handover, reading
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.settings import ServeSettings
 
@@ -67,6 +67,6 @@ def test_every_error_code_is_explained_and_none_is_made_up() -> None:
 
 
 def test_every_reason_of_the_controller_is_explained() -> None:
-    sources = "".join(inspect.getsource(module) for module in (deadlines, reading))
+    sources = "".join(inspect.getsource(module) for module in (deadlines, handover, reading))
     used = set(re.findall(r'"([A-Z_]+): ', sources))
     assert used <= rows("In executions").keys()
