@@ -124,7 +124,7 @@ Written = TakeOn | Refuse | GiveUp | Expire | AnswerCancelled | EndInterrupted
 
 Action = Written | CancelRunning | ReportAgain | Forget | Start
 
-CANCEL_WANTED = "cancelled by the controller."
+CANCEL_WANTED = "asked for through the controller."
 NOT_ASSIGNED = "no longer assigned to this agent."
 
 
@@ -176,7 +176,7 @@ def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -
     unwanted = ""
     # Without a document nothing is known, and nothing known is no reason to stop anything.
     if situation.document is not None:
-        unwanted = NOT_ASSIGNED if wanted is None else CANCEL_WANTED if wanted.wanted is Wanted.CANCEL else ""
+        unwanted = NOT_ASSIGNED if wanted is None else _cancel_reason(wanted)
     # What is about to write that it began (accepted, and running all the same) is treated as what began.
     if attempt.phase is not Phase.ENDED and name == situation.running:
         return [CancelRunning(attempt.ref, unwanted)] if unwanted else []
@@ -191,6 +191,12 @@ def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -
             return [ReportAgain(attempt)] if name in situation.unheard else []
         case _:
             assert_never(attempt.phase)
+
+
+def _cancel_reason(wanted: Assignment) -> str:
+    if wanted.wanted is not Wanted.CANCEL:
+        return ""
+    return wanted.reason or CANCEL_WANTED
 
 
 def _next(situation: Situation, known: dict[Key, Attempt]) -> Attempt | None:

@@ -31,6 +31,7 @@ def assignment(
     *,
     attempt: int = 1,
     wanted: Wanted = Wanted.RUN,
+    reason: str = "",
     task: str | None = None,
     start_within_s: float | None = None,
 ) -> Assignment:
@@ -39,6 +40,7 @@ def assignment(
         execution_id=execution_id,
         attempt=attempt,
         wanted=wanted,
+        reason=reason,
         task=task_text() if task is None else task,
         start_within_s=start_within_s,
     )

@@ -16,6 +16,7 @@ from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.reading import not_found
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.dispatch.window import CANCEL_REQUESTED, MAX_REASON
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.store import events, executions
 from droidfleet_controller.store.database import Database
@@ -23,9 +24,6 @@ from droidfleet_controller.store.events import AuditLine
 from droidfleet_shared.clock import Clock
 
 log = structlog.get_logger(__name__)
-
-MAX_REASON = 500
-"""Characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def _cancel(connection: Connection, execution_id: str, reason: str, actor: str, 
         raise not_found(execution_id)
     if execution.terminal or execution.cancel_requested:
         return Cancelled(execution)
-    said = f"CANCEL_REQUESTED: {reason}" if reason else "CANCEL_REQUESTED"
+    said = f"{CANCEL_REQUESTED}: {reason}" if reason else CANCEL_REQUESTED
     if execution.state is ExecutionState.QUEUED:
         changed = replace(
             execution.moved(ExecutionState.CANCELLED, now=now, reason=said), cancel_requested=True, check_at=None

@@ -17,11 +17,18 @@ from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, WINDOW, Assignment
 MAX_RECEIPTS = 64
 """Receipts in one document, oldest first; the others follow when the agent has applied these."""
 
+CANCEL_REQUESTED = "CANCEL_REQUESTED"
+"""The code of a reason when somebody asked for the end; their words follow it."""
+
 RECEIPT_BYTES = 128
 """No less than one receipt takes in a document."""
 
-ASSIGNMENT_BYTES = 512
-"""No less than an assignment takes beside its text: ids, the agent's name and the revision written into it."""
+MAX_REASON = 500
+"""Characters of the reason of a cancel that the agent is told; control characters take six bytes each."""
+
+ASSIGNMENT_BYTES = 512 + 6 * MAX_REASON
+"""No less than an assignment takes beside its text: ids, the agent's name and the revision written into it, and the
+reason of a cancel, which may come when it has long been listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,7 @@ def _assignment(entry: Listed, now: datetime) -> Assignment:
         execution_id=execution.execution_id,
         attempt=execution.attempt,
         wanted=Wanted.CANCEL if execution.cancel_requested else Wanted.RUN,
+        reason=_reason(execution),
         task=address(
             entry.body.text,
             agent=execution.device if execution.text.add_name else None,
@@ -105,6 +113,13 @@ def _assignment(entry: Listed, now: datetime) -> Assignment:
         ),
         start_within_s=max(0.0, (execution.expires_at - now).total_seconds()),
     )
+
+
+def _reason(execution: Execution) -> str:
+    """What the agent is told of a cancel; the code alone says no more than the cancel itself."""
+    if not execution.cancel_requested or execution.reason == CANCEL_REQUESTED:
+        return ""
+    return execution.reason.removeprefix(f"{CANCEL_REQUESTED}: ")[:MAX_REASON]
 
 
 def _size(entry: Listed) -> int:

@@ -103,6 +103,7 @@ class Assignment(ExecutionRef):
     """One execution in an agent's window."""
 
     wanted: Wanted
+    reason: str = Field("", description="Why CANCEL is wanted, in the words of who asked for it; may be empty.")
     task: str = Field(description="The task document's JSON text, exactly as validated.")
     start_within_s: float | None = Field(
         None,

@@ -132,6 +132,12 @@ def test_a_cancelled_one_that_runs_is_stopped() -> None:
     assert reconcile(situation(wanted, running, running="a")) == [CancelRunning(ref("a"), CANCEL_WANTED)]
 
 
+def test_a_cancel_bears_the_words_of_who_asked_for_it() -> None:
+    running = attempt("a", Phase.RUNNING)
+    wanted = document(1, assignment("a", wanted=Wanted.CANCEL, reason="wrong price"))
+    assert reconcile(situation(wanted, running, running="a")) == [CancelRunning(ref("a"), "wrong price")]
+
+
 def test_a_cancelled_one_that_never_began_is_answered_as_cancelled() -> None:
     wanted = document(1, assignment("a", wanted=Wanted.CANCEL))
     assert reconcile(situation(wanted, attempt("a"))) == [AnswerCancelled(ref("a"), CANCEL_WANTED)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +63,24 @@ def test_the_document_says_what_is_wanted_in_order() -> None:
         ("x-1", Wanted.RUN),
         ("x-2", Wanted.CANCEL),
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("CANCEL_REQUESTED: wrong price", "wrong price"), ("CANCEL_REQUESTED", ""), ("LATE: too slow", "LATE: too slow")],
+)
+def test_the_agent_is_told_why_it_shall_cancel(reason: str, told: str) -> None:
+    entry = listed(1, document(), cancel_requested=True)
+    entry = replace(entry, execution=replace(entry.execution, reason=reason))
+    made = DesiredState.decode(Document("phone-01", 7, (entry,), ()).encode(NOW))
+    assert made.executions[0].reason == told
+
+
+def test_reasons_of_cancels_that_came_later_fit_as_well() -> None:
+    waiting = [listed(number, "{" + "x" * (MAX_DOCUMENT_BYTES - 1), cancel_requested=True) for number in range(WINDOW)]
+    chosen = waiting[: choose([], waiting, receipts=MAX_RECEIPTS)]
+    cancelled = tuple(replace(entry, execution=replace(entry.execution, reason="\x01" * 2_000)) for entry in chosen)
+    assert len(Document("phone-01", 1, cancelled, ()).encode(NOW)) <= MAX_MESSAGE_BYTES
 
 
 def test_the_time_to_start_is_counted_from_the_publication_and_never_negative() -> None:

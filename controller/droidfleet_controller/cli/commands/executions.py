@@ -134,7 +134,7 @@ def watch_executions(
 def cancel_execution(
     execution_id: ExecutionId,
     *,
-    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    reason: Annotated[str, typer.Option(help="Why; it stands in the result.")] = "",
     output: OutputOption = Output.TABLE,
     api: ApiOption = DEFAULT_API,
 ) -> None:
