@@ -17,6 +17,7 @@ import grpc
 import structlog
 from grpc import aio
 
+from droidfleet_controller.api.metadata import CODE_KEY, HINT_BYTES_KEY, HINT_KEY, ISSUES_KEY
 from droidfleet_controller.metrics import Metrics
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, Kind
 
@@ -138,8 +139,8 @@ class Door(aio.ServerInterceptor):
 async def _require(allowed: bool, context: aio.ServicerContext[Any, Any]) -> None:
     if not allowed:
         metadata = (
-            ("droidfleet-code", "TOKEN_REQUIRED"),
-            ("droidfleet-hint", "Send the token of DROIDFLEET_API_TOKEN_FILE."),
+            (CODE_KEY, "TOKEN_REQUIRED"),
+            (HINT_KEY, "Send the token of DROIDFLEET_API_TOKEN_FILE."),
         )
         await context.abort(
             grpc.StatusCode.UNAUTHENTICATED, "TOKEN_REQUIRED: no valid bearer token was sent.", metadata
@@ -148,9 +149,9 @@ async def _require(allowed: bool, context: aio.ServicerContext[Any, Any]) -> Non
 
 async def fail(context: aio.ServicerContext[Any, Any], error: DroidfleetError) -> None:
     """Ends a call with the status and the metadata of ``error``."""
-    metadata: list[tuple[str, str | bytes]] = [("droidfleet-code", error.code), hint_metadata(error.hint)]
+    metadata: list[tuple[str, str | bytes]] = [(CODE_KEY, error.code), hint_metadata(error.hint)]
     if isinstance(error, InvalidInputError) and error.issues:
-        metadata.append(("droidfleet-issues-bin", issues_json(error.issues)))
+        metadata.append((ISSUES_KEY, issues_json(error.issues)))
     await context.abort(
         _STATUS[error.kind], _fitting(f"{error.code}: {error.message}", _percent_encoded), tuple(metadata)
     )
@@ -172,8 +173,8 @@ def issues_json(issues: Sequence[object]) -> bytes:
 async def _fail_unexpectedly(context: aio.ServicerContext[Any, Any], method: str, error: Exception) -> None:
     log.error("call_failed", method=method, exc_info=error)
     metadata = (
-        ("droidfleet-code", "INTERNAL"),
-        ("droidfleet-hint", "This is a defect of droidfleet; the controller's log has the details."),
+        (CODE_KEY, "INTERNAL"),
+        (HINT_KEY, "This is a defect of droidfleet; the controller's log has the details."),
     )
     await context.abort(grpc.StatusCode.INTERNAL, f"INTERNAL: {type(error).__name__}", metadata)
 
@@ -182,8 +183,8 @@ def hint_metadata(hint: str) -> tuple[str, str | bytes]:
     """The hint as one entry of the metadata, whose plain values are printable ASCII only."""
     line = " ".join(hint.split())
     if line.isascii() and line.isprintable():
-        return "droidfleet-hint", line[:MAX_TEXT_BYTES]
-    return "droidfleet-hint-bin", _fitting(line, _as_base64).encode(errors="replace")
+        return HINT_KEY, line[:MAX_TEXT_BYTES]
+    return HINT_BYTES_KEY, _fitting(line, _as_base64).encode(errors="replace")
 
 
 def _fitting(text: str, size: Callable[[str], int]) -> str:

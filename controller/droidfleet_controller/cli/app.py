@@ -13,6 +13,7 @@ import typer
 from droidfleet_controller.cli import failures
 from droidfleet_controller.cli.commands import devices, events, executions, serve, tasks
 from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.exit_codes import ExitCode, exit_code
 
 app = typer.Typer(
     name="droidfleet",
@@ -63,10 +64,10 @@ def main() -> None:
         app()
     except DroidfleetError as error:
         sys.stderr.write(failures.text_of(error) + "\n")
-        sys.exit(failures.exit_code(error))
+        sys.exit(exit_code(error))
     except ModuleNotFoundError:
         raise
     except Exception:
         traceback.print_exc()
         sys.stderr.write("INTERNAL: droidfleet made a mistake.\nhint: report it with the lines above.\n")
-        sys.exit(failures.ExitCode.INTERNAL)
+        sys.exit(ExitCode.INTERNAL)

@@ -1,4 +1,4 @@
-"""From any error to what the user reads and the exit code. Nothing else does it.
+"""From any error to what the user reads. Nothing else does it.
 
 Decides on types, gRPC status and our metadata (`droidfleet-code`, `droidfleet-hint`, `droidfleet-hint-bin`,
 `droidfleet-issues-bin`); never on a message.
@@ -7,11 +7,11 @@ Decides on types, gRPC status and our metadata (`droidfleet-code`, `droidfleet-h
 from __future__ import annotations
 
 import json
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import grpc
 
+from droidfleet_controller.api.metadata import CODE_KEY, HINT_BYTES_KEY, HINT_KEY, ISSUES_KEY
 from droidfleet_controller.cli.text import escape
 from droidfleet_shared.errors import (
     ConflictError,
@@ -19,7 +19,6 @@ from droidfleet_shared.errors import (
     DroidfleetError,
     ExhaustedError,
     InvalidInputError,
-    Kind,
     NotFoundError,
     PreconditionError,
     UnavailableError,
@@ -28,37 +27,7 @@ from droidfleet_shared.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CODE_KEY = "droidfleet-code"
-HINT_KEY = "droidfleet-hint"
-HINT_BYTES_KEY = "droidfleet-hint-bin"
-"""Stands for the other where a hint is not ASCII, a device's name in Chinese for example."""
-ISSUES_KEY = "droidfleet-issues-bin"
-
-
-class ExitCode(IntEnum):
-    """The same table for `droidfleet`, `droidfleet-agent` and `droidfleet-phone` (docs/cli.md)."""
-
-    OK = 0
-    FAILED = 1
-    INVALID = 2
-    UNAVAILABLE = 3
-    REFUSED = 4
-    INTERNAL = 5
-    INTERRUPTED = 130
-
-
 _ISSUE_FIELDS = ("path", "code", "message", "hint")
-
-_EXIT_CODES: Mapping[Kind, ExitCode] = {
-    "invalid": ExitCode.INVALID,
-    "not_found": ExitCode.REFUSED,
-    "conflict": ExitCode.REFUSED,
-    "precondition": ExitCode.REFUSED,
-    "denied": ExitCode.REFUSED,
-    "exhausted": ExitCode.REFUSED,
-    "unavailable": ExitCode.UNAVAILABLE,
-    "internal": ExitCode.INTERNAL,
-}
 
 _ERRORS: Mapping[grpc.StatusCode, type[DroidfleetError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: InvalidInputError,
@@ -113,11 +82,6 @@ def _without_code(status: grpc.StatusCode, *, address: str, details: str) -> Dro
         )
     kind = _ERRORS.get(status, DroidfleetError)
     return kind(status.name, details or "the call failed.", hint=f"It was answered by {address}.")
-
-
-def exit_code(error: DroidfleetError) -> ExitCode:
-    """The documented exit code of an error."""
-    return _EXIT_CODES[error.kind]
 
 
 def text_of(error: DroidfleetError) -> str:

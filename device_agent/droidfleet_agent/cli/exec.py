@@ -23,7 +23,7 @@ import structlog
 
 from droidfleet_agent.cli.arguments import adb_address
 from droidfleet_agent.cli.exec_output import Output, Progress, print_result
-from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code
+from droidfleet_agent.cli.failures import error_text
 from droidfleet_agent.driver.adb import ONLINE, AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, device_error
 from droidfleet_agent.driver.phone import open_phone
@@ -31,6 +31,7 @@ from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
 from droidfleet_shared.clock import Clock, Deadline, SystemClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
+from droidfleet_shared.exit_codes import ExitCode, exit_code
 from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task

@@ -1,43 +1,12 @@
-"""From any error to what the user of `droidfleet-agent` reads, and the exit code. Never decides on a message."""
+"""From any error to what the user of `droidfleet-agent` reads. Never decides on a message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Sequence
 
-from droidfleet_shared.errors import DroidfleetError, InvalidInputError, Kind
-
-
-class ExitCode(IntEnum):
-    """The same table for `droidfleet`, `droidfleet-agent` and `droidfleet-phone` (docs/cli.md)."""
-
-    OK = 0
-    FAILED = 1
-    INVALID = 2
-    UNAVAILABLE = 3
-    REFUSED = 4
-    INTERNAL = 5
-    INTERRUPTED = 130
-
-
-_EXIT_CODES: Mapping[Kind, ExitCode] = {
-    "invalid": ExitCode.INVALID,
-    "not_found": ExitCode.REFUSED,
-    "conflict": ExitCode.REFUSED,
-    "precondition": ExitCode.REFUSED,
-    "denied": ExitCode.REFUSED,
-    "exhausted": ExitCode.REFUSED,
-    "unavailable": ExitCode.UNAVAILABLE,
-    "internal": ExitCode.INTERNAL,
-}
-
+from droidfleet_shared.errors import DroidfleetError, InvalidInputError
 
 _ISSUE_FIELDS = ("path", "code", "message", "hint")
-
-
-def exit_code(error: DroidfleetError) -> ExitCode:
-    """The documented exit code of an error."""
-    return _EXIT_CODES[error.kind]
 
 
 def error_text(error: DroidfleetError) -> str:

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from droidfleet_agent.cli.arguments import adb_address
-from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code, printable
+from droidfleet_agent.cli.failures import error_text, printable
 from droidfleet_agent.options import HostOptions
 from droidfleet_agent.state import default_folder
 from droidfleet_shared.bus.credentials import NATS_CREDENTIALS_ENV, check_url, load_credentials
 from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.exit_codes import ExitCode, exit_code
 from droidfleet_shared.logging import LEVELS, configure_logging
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from droidfleet_agent.cli.failures import ExitCode
+from droidfleet_shared.exit_codes import ExitCode
 
 
 def entry() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from droidfleet_agent.cli.failures import ExitCode, error_text, exit_code
+from droidfleet_agent.cli.failures import error_text
 from droidfleet_agent.virtual_phone.faults import load_faults
 from droidfleet_agent.virtual_phone.identity import PhoneIdentity
 from droidfleet_agent.virtual_phone.latency import PROFILES, latency_profile
@@ -29,6 +29,7 @@ from droidfleet_agent.virtual_phone.server import (
     running_phones,
 )
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError
+from droidfleet_shared.exit_codes import ExitCode, exit_code
 from droidfleet_shared.logging import LEVELS, configure_logging
 from droidfleet_shared.net import MAX_PORT, Endpoint, require_safe
 

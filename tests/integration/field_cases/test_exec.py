@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from droidfleet_agent.cli.exec import add_parser, run
-from droidfleet_agent.cli.failures import ExitCode
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind
 from droidfleet_agent.virtual_phone.scenario.models import Scenario
 from droidfleet_agent.virtual_phone.server import PhoneOptions
+from droidfleet_shared.exit_codes import ExitCode
 from support.adb import AdbServer, ConnectedPhones, RunningPhone, wait_for
 from support.runs import JsonStep, task_of
 

@@ -13,11 +13,12 @@ import pytest
 
 from droidfleet_agent.cli.exec import add_parser, choose_phone, load_task, run
 from droidfleet_agent.cli.exec_output import Progress, print_result, tell
-from droidfleet_agent.cli.failures import ExitCode, error_text, printable
+from droidfleet_agent.cli.failures import error_text, printable
 from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError
 from droidfleet_shared.clock import Deadline, SystemClock, VirtualClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
+from droidfleet_shared.exit_codes import ExitCode
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
 from support.runs import JsonStep, run_steps, task_of
 from support.shop import shop

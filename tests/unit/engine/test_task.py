@@ -118,7 +118,8 @@ async def test_a_result_is_successful_exactly_when_its_code_is_ok(
     phone.fail("dump", fault)
     phone.fail("tap", fault)
     task = await run_steps(phone, clock, {**TEA, "optional": optional}, ADD)
-    assert all(result.successful == (result.code is StepCode.OK) for result in (task, *task.steps))
+    assert task.successful == (task.code is StepCode.OK)
+    assert all(step.successful == (step.code is StepCode.OK) for step in task.steps)
     assert task.successful == all(step.successful for step in task.steps)
 
 

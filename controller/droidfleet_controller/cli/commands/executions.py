@@ -12,11 +12,11 @@ from droidfleet.v1 import execution_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_execution, complete_task
-from droidfleet_controller.cli.failures import ExitCode
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import emit, emit_item, note, show, show_table
 from droidfleet_controller.cli.watching import Board, follow
 from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.exit_codes import ExitCode
 
 app = typer.Typer(no_args_is_help=True, help="Follow, list and cancel runs of tasks.")
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from droidfleet_controller.cli.failures import ExitCode
+from droidfleet_shared.exit_codes import ExitCode
 
 
 class LogLevel(StrEnum):

@@ -15,12 +15,13 @@ from droidfleet.v1 import execution_pb2, fleet_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_task
-from droidfleet_controller.cli.failures import ExitCode, issue_text
+from droidfleet_controller.cli.failures import issue_text
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import emit, note, show, show_table
 from droidfleet_controller.cli.text import escape
 from droidfleet_controller.cli.watching import Board, follow
 from droidfleet_shared.errors import InvalidInputError, NotFoundError, UnavailableError
+from droidfleet_shared.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
