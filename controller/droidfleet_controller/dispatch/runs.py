@@ -6,6 +6,7 @@ in between.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ log = structlog.get_logger(__name__)
 
 MAX_DEVICES = 10_000
 MAX_REQUEST_ID = 256
+
+HEAD_START = 3
+"""Turns of the event loop that the publication gets before the answer is built (made, handed to the client of the broker,
+written): building an answer takes as long as the whole way to the agent."""
 
 DEFAULT_EXPIRY = timedelta(hours=24)
 MAX_EXPIRY = timedelta(days=366)
@@ -99,15 +104,18 @@ class Runs:
             )
         self._registry.require(devices)
         now = self._clock.now()
-        return await self._database.run(
+        started = await self._database.run(
             lambda connection: _start(connection, command, checked, devices, now), after=self._announce
         )
+        for _ in range(HEAD_START):
+            await asyncio.sleep(0)
+        return started
 
     def _announce(self, started: Started) -> None:
         if started.assigned is None:
             return
-        log.info("run_started", run_id=started.run_id, executions=len(started.executions))
         self._publisher.submit(started.assigned.documents)
+        log.info("run_started", run_id=started.run_id, executions=len(started.executions))
         self._broadcast.executions(started.assigned.changed)
         self._broadcast.events()
 
