@@ -41,8 +41,8 @@ MAX_DEVICES = 10_000
 MAX_REQUEST_ID = 256
 
 HEAD_START = 3
-"""Turns of the event loop that the publication gets before the answer is built (made, handed to the client of the broker,
-written): building an answer takes as long as the whole way to the agent."""
+"""Turns of the event loop that the publication gets before the answer is built (document made, handed to the broker's
+client, written): building an answer takes as long as the whole way to the agent."""
 
 DEFAULT_EXPIRY = timedelta(hours=24)
 MAX_EXPIRY = timedelta(days=366)
@@ -109,13 +109,13 @@ class Runs:
         )
         for _ in range(HEAD_START):
             await asyncio.sleep(0)
+        log.info("run_started", run_id=started.run_id, executions=len(started.executions))
         return started
 
     def _announce(self, started: Started) -> None:
         if started.assigned is None:
             return
         self._publisher.submit(started.assigned.documents)
-        log.info("run_started", run_id=started.run_id, executions=len(started.executions))
         self._broadcast.executions(started.assigned.changed)
         self._broadcast.events()
 
