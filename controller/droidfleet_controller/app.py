@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import resource
 import signal
@@ -48,7 +49,7 @@ from droidfleet_controller.tasks.library import Library
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
-from droidfleet_shared.bus.port import BusMessage, BusUnavailableError, NoRespondersError
+from droidfleet_shared.bus.port import BrokerUnsuitableError, BusMessage, BusUnavailableError, NoRespondersError
 from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
 from droidfleet_shared.clock import Clock, SystemClock
 from droidfleet_shared.errors import ConflictError, DroidfleetError, InvalidInputError, UnavailableError
@@ -60,6 +61,7 @@ CONNECT_S = 5.0
 
 PROVISION_TIMEOUT_S = 10.0
 PROVISION_RETRY_S = 0.5
+PROVISION_RETRY_CAP_S = 10.0
 PING_TIMEOUT_S = 2.0
 
 SERVE_FILE = "serve.json"
@@ -146,6 +148,7 @@ class Controller:
         self._broadcast = Broadcast()
         self._admitted = asyncio.Event()
         self._reconciled = asyncio.Event()
+        self._not_ready = ""
         self._broker: EmbeddedBroker | None = None
         self._database: Database
         self._bus: BusLink
@@ -266,9 +269,15 @@ class Controller:
         with suppress(BusUnavailableError):
             await self._bus.wait_connected(self._clock.deadline(CONNECT_S))
         if self._bus.connected:
+            with suppress(BusUnavailableError):
+                await self._bus.check_broker(timeout_s=PROVISION_TIMEOUT_S)
             await self._refuse_second()
         else:
-            log.warning("broker_unavailable", hint="Commands are recorded and go out when it is back.")
+            log.warning(
+                "broker_unavailable",
+                reason=self._bus.reason,
+                hint="Commands are recorded and go out when it is there.",
+            )
         self._bus.subscribe(subjects.CONTROLLER, self._answer_controller)
         self._admitted.set()
         with suppress(TimeoutError):
@@ -297,18 +306,24 @@ class Controller:
     async def _reconcile(self) -> None:
         """After every connect: the streams, then what the broker may have lost."""
         await self._admitted.wait()
+        attempt = 0
         while self._bus.connected:
             try:
+                await self._bus.check_broker(timeout_s=PROVISION_TIMEOUT_S)
                 for stream in (DESIRED, EVENTS):
                     await self._bus.ensure_stream(stream, timeout_s=PROVISION_TIMEOUT_S)
                 await self._bus.ensure_consumer(EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
                 await self._registry.connected()
                 await self._publisher.reconcile()
-            except UnavailableError as error:
+            except (UnavailableError, BrokerUnsuitableError) as error:
                 # JetStream of a server that has just started may need a moment.
-                log.info("broker_not_ready", code=error.code, message=error.message)
-                await self._clock.sleep(PROVISION_RETRY_S)
+                level = logging.WARNING if attempt else logging.INFO
+                log.log(level, "broker_not_ready", code=error.code, message=error.message, hint=error.hint)
+                self._not_ready = f"{error.code}: {error.message}"
+                await self._clock.sleep(min(PROVISION_RETRY_CAP_S, PROVISION_RETRY_S * 2**attempt))
+                attempt = min(attempt + 1, 10)
             else:
+                self._not_ready = ""
                 self._reconciled.set()
                 return
 
@@ -355,7 +370,9 @@ class Controller:
         missing: dict[str, str] = {}
         if not self._bus.connected:
             failure = self._broker.failure if self._broker else None
-            missing["broker"] = f"{failure.code}: {failure.message}" if failure else "not connected"
+            missing["broker"] = f"{failure.code}: {failure.message}" if failure else self._unconnected()
+        elif self._not_ready:
+            missing["broker"] = self._not_ready
         elif not self._reconciled.is_set():
             missing["broker"] = "streams are being made"
         try:
@@ -363,6 +380,9 @@ class Controller:
         except DroidfleetError as error:
             missing["database"] = f"{error.code}: {error.message}"
         return missing
+
+    def _unconnected(self) -> str:
+        return f"not connected: {self._bus.reason}" if self._bus.reason else "not connected"
 
     async def _collect(self) -> None:
         counts = self._registry.counts()

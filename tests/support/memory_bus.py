@@ -130,6 +130,9 @@ class MemoryBus(Bus):
             await meanwhile()
         return found
 
+    async def check_broker(self, *, timeout_s: float) -> None:
+        self._check()
+
     async def ensure_stream(self, spec: StreamSpec, *, timeout_s: float) -> None:
         self._check()
 

@@ -19,12 +19,14 @@ import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError as NatsNoRespondersError
+from nats.js.errors import APIError
 
-from droidfleet_shared.bus import provision
+from droidfleet_shared.bus import provision, suitability
 from droidfleet_shared.bus.credentials import BusCredentials, check_url
 from droidfleet_shared.bus.delivery import Delivery
 from droidfleet_shared.bus.port import (
     DEFAULT_PENDING_LIMIT,
+    BrokerRefusedError,
     Bus,
     BusDeniedError,
     BusMessage,
@@ -39,6 +41,7 @@ from droidfleet_shared.bus.port import (
     Unsubscribe,
 )
 from droidfleet_shared.bus.pull import PullReader
+from droidfleet_shared.bus.reasons import why
 from droidfleet_shared.bus.streams import ConsumerSpec, StreamSpec
 from droidfleet_shared.clock import Clock, Deadline
 from droidfleet_shared.errors import DroidfleetError
@@ -220,7 +223,11 @@ class BusLink(Bus):
             log.info("bus_connected", server=client.connected_url.netloc if client.connected_url else "")
             await client.ended.wait()
         except (NatsError, OSError, TimeoutError) as error:
-            self._first_error = self._first_error or str(error) or type(error).__name__
+            self._first_error = self._first_error or why(error)
+        except Exception as error:
+            # Whatever a stranger on that port says: nats-py's reading of it must not end what needs the link.
+            log.exception("bus_client_broke")
+            self._first_error = self._first_error or why(error)
         finally:
             self._reason = self._first_error
             self._disconnected()
@@ -238,11 +245,11 @@ class BusLink(Bus):
             )
 
     async def _on_error(self, error: Exception) -> None:
-        text = str(error) or type(error).__name__
+        text = str(error)
         denied = _PERMISSION.search(text)
         if denied is None:
-            self._first_error = self._first_error or text
-            log.info("bus_error", error=text)
+            self._first_error = self._first_error or why(error)
+            log.debug("bus_error", error=text or type(error).__name__)
             return
         # nats-py hands errors over in lower case.
         verb, subject = denied.groups()
@@ -276,6 +283,11 @@ class BusLink(Bus):
     @property
     def connected(self) -> bool:
         return self._up.is_set()
+
+    @property
+    def reason(self) -> str:
+        """Why the last connection ended, or none came about; empty while all is well, and before the first attempt."""
+        return self._reason
 
     async def wait_connected(self, deadline: Deadline) -> None:
         try:
@@ -342,7 +354,7 @@ class BusLink(Bus):
             return int(answer["seq"])
         if error.get("err_code") in _WRONG_LAST_SEQUENCE:
             raise SequenceConflictError("SEQUENCE_CONFLICT", f"somebody else wrote {subject} meanwhile.")
-        raise BusUnavailableError("BUS_REFUSED", f"the broker refused {subject}: {error.get('description')}.")
+        raise BrokerRefusedError("BUS_REFUSED", f"the broker refused {subject}: {error.get('description')}.")
 
     async def get_last(self, stream: str, subject: str, *, timeout_s: float) -> StoredMessage | None:
         answer = await self.request(f"$JS.API.DIRECT.GET.{stream}.{subject}", b"", timeout_s=timeout_s)
@@ -350,8 +362,13 @@ class BusLink(Bus):
         if status == "404":
             return None
         if status is not None:
-            raise BusUnavailableError("BUS_REFUSED", f"the broker refused the direct get of {subject}: {status}.")
+            raise BrokerRefusedError("BUS_REFUSED", f"the broker refused the direct get of {subject}: {status}.")
         return StoredMessage(answer.headers["Nats-Subject"], answer.data, int(answer.headers["Nats-Sequence"]))
+
+    async def check_broker(self, *, timeout_s: float) -> None:
+        client = self._checked_client(b"", {})
+        async with self._call("check", timeout_s):
+            await suitability.check_broker(client, timeout_s=timeout_s)
 
     async def ensure_stream(self, spec: StreamSpec, *, timeout_s: float) -> None:
         client = self._checked_client(b"", {})
@@ -400,6 +417,9 @@ class BusLink(Bus):
                 f"nobody listens on {subject}.",
                 hint="Is the other side running, and does its stream exist?",
             ) from error
+        except APIError as error:
+            said = error.description or type(error).__name__
+            raise BrokerRefusedError("BUS_REFUSED", f"the broker refused {subject}: {said}.") from error
         except NatsError as error:
             raise BusUnavailableError("BUS_DISCONNECTED", f"{subject} failed: {error}.") from error
         finally:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from droidfleet_shared.bus.streams import ConsumerSpec, StreamSpec
 from droidfleet_shared.clock import Deadline
-from droidfleet_shared.errors import ConflictError, DeniedError, ExhaustedError, UnavailableError
+from droidfleet_shared.errors import ConflictError, DeniedError, ExhaustedError, PreconditionError, UnavailableError
 
 DEFAULT_PENDING_LIMIT = 1_024
 """Messages that wait for one subscription's handler; more are dropped, counted and logged."""
@@ -35,6 +35,14 @@ class BusDeniedError(DeniedError):
 
 class SequenceConflictError(ConflictError):
     """The last message on the subject is not the one that the writer expected: somebody else wrote."""
+
+
+class BrokerUnsuitableError(PreconditionError):
+    """The broker's configuration does not allow what a fleet needs; the hint says what to change there."""
+
+
+class BrokerRefusedError(BusUnavailableError):
+    """The broker answered that it does not do this now; its reason is in the message."""
 
 
 class PayloadTooLargeError(ExhaustedError):
@@ -128,6 +136,14 @@ class Bus(ABC):
     @abstractmethod
     async def get_last(self, stream: str, subject: str, *, timeout_s: float) -> StoredMessage | None:
         """The last message on exactly ``subject``, by the subject form of the direct get; None when there is none."""
+
+    @abstractmethod
+    async def check_broker(self, *, timeout_s: float) -> None:
+        """Refuses a broker that would fail later, in the middle of the work. For a user that may do everything.
+
+        Raises:
+            BrokerUnsuitableError
+        """
 
     @abstractmethod
     async def ensure_stream(self, spec: StreamSpec, *, timeout_s: float) -> None:

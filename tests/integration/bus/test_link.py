@@ -60,6 +60,29 @@ async def test_subscriptions_and_callbacks_outlive_a_restart_of_the_server(nats_
         await until(lambda: received.data == [b"again"])
 
 
+@pytest.mark.parametrize(
+    "greeting",
+    [b"SSH-2.0-OpenSSH_9.6\r\n", b"INFO []\r\n", b"INFO {nothing\r\n", bytes(range(256)) * 600],
+    ids=["ssh", "no object", "no JSON", "bytes"],
+)
+async def test_a_stranger_on_the_port_is_no_reason_to_give_up(greeting: bytes) -> None:
+    calls: list[int] = []
+
+    async def stranger(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(1)
+        writer.write(greeting)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+        link = BusLink(
+            f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}", name="t", clock=SystemClock(), random=Random(1)
+        )
+        async with running(link):
+            await until(lambda: len(calls) > 4, what="it goes on trying")
+            assert link.reason
+
+
 async def test_a_killed_server_ends_waiting_calls_at_once_and_the_link_comes_back(nats_server: NatsServer) -> None:
     async with running_link(nats_server.url) as link, running_link(nats_server.url) as other:
         silent = Received()
@@ -510,5 +533,5 @@ async def test_wrong_credentials_are_named_as_the_reason(guarded: NatsServer) ->
     clock = SystemClock()
     link = BusLink(guarded.url, name="nobody", clock=clock, random=Random(1))
     async with running(link):
-        with pytest.raises(BusUnavailableError, match="Authorization Violation"):
+        with pytest.raises(BusUnavailableError, match="refuses these credentials"):
             await link.wait_connected(clock.deadline(1.0))

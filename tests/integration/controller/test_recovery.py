@@ -97,7 +97,7 @@ async def test_a_controller_starts_without_its_broker_and_says_what_is_missing(
     nats_server.stop()
     async with running_controller(data, nats=nats_server.url) as api:
         status, body = await api.get("/readyz")
-        assert (status, json.loads(body)["missing"]) == (503, {"broker": "not connected"})
+        assert (status, json.loads(body)["missing"]) == (503, {"broker": "not connected: nobody listens there"})
         assert await api.get("/healthz") == (200, "ok\n")
         execution_id = (await api.run(document(), "phone-01")).executions[0].execution_id
         nats_server.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,6 +80,42 @@ async def test_a_broker_program_that_cannot_run_is_reported(tmp_path: Path) -> N
     program.write_bytes(b"\x7fELF nonsense")
     program.chmod(0o755)
     assert (await refusal(tmp_path / "data", nats_server=program)).code == "NATS_SERVER_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "code", "word"),
+    [
+        ("jetstream: false", "BROKER_WITHOUT_JETSTREAM", "-js"),
+        ("max_payload: 65536", "BROKER_PAYLOAD_LIMIT", "max_payload"),
+        ("feature_flags { js_ack_fc_v2: true }", "BROKER_ACK_FORM", "js_ack_fc_v2"),
+    ],
+)
+async def test_a_broker_that_cannot_carry_a_fleet_is_refused_at_the_start(
+    tmp_path: Path, nats_server: NatsServer, configuration: str, code: str, word: str
+) -> None:
+    nats_server.extra_config = configuration
+    await asyncio.to_thread(nats_server.restart)
+    error = await refusal(tmp_path / "data", nats=nats_server.url)
+    assert (error.code, word in error.hint) == (code, True)
+
+
+async def test_another_server_on_the_brokers_port_is_waited_for_and_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("droidfleet_controller.app.CONNECT_S", 0.5)
+
+    async def stranger(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with running_controller(tmp_path / "data", nats=f"nats://127.0.0.1:{port}") as api:
+            answers = []
+            async with asyncio.timeout(10):
+                while not answers or "no NATS server" not in answers[-1][1]:
+                    answers.append(await api.get("/readyz"))
+    assert {status for status, _ in answers} == {503}
 
 
 async def test_documents_of_another_database_are_emptied(tmp_path: Path, nats_server: NatsServer) -> None:
