@@ -22,6 +22,9 @@ LONGEST_PAUSE_S = 0.25
 """Later looks are at most this far apart: it is what a wait takes too long at worst, and with a dump of 120 ms it keeps
 the phone's accessibility service two thirds idle."""
 
+SLOW_LOOK_S = 1.0
+"""What a look may well take. The deadline often cuts the last one short, which says nothing of the phone."""
+
 T = TypeVar("T")
 
 
@@ -48,10 +51,12 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> 
     silence = ""
     pause = FIRST_PAUSE_S
     while not run.deadline.passed:
+        left_s = run.deadline.remaining()
         try:
             matcher = await run.look()
         except PhoneUnavailableError as error:
-            silence = sentence(error.message)
+            if missing is None or left_s > SLOW_LOOK_S or not run.deadline.passed:
+                silence = sentence(error.message)
         else:
             silence = ""
             verdict: T | Missing = _front(run, matcher.screen) or decide(matcher)

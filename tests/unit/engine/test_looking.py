@@ -160,6 +160,14 @@ async def test_a_phone_that_falls_silent_leaves_the_code_of_what_was_missing(clo
     assert "no longer answered" in result.message
 
 
+async def test_a_last_look_that_the_deadline_cuts_short_is_no_silence(clock: VirtualClock) -> None:
+    phone = shop(clock, start="empty")
+    phone.fail("dump", Fault.NONE, Fault.HANG)
+    result = await run_step(phone, clock, {**WAIT_TEA, "timeoutMs": 500})
+    assert result.code is StepCode.TARGET_NOT_FOUND
+    assert "no longer answered" not in result.message
+
+
 async def test_a_phone_that_comes_back_in_time_is_looked_at_again(clock: VirtualClock) -> None:
     phone = shop(clock)
     phone.fail("dump", Fault.DIES_BEFORE, Fault.DIES_AFTER, Fault.DIES_BEFORE)
