@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
+from droidfleet.v1 import fleet_pb2
 from droidfleet_controller.cli import documents
 from droidfleet_controller.cli.text import age, cell, cut, duration, escape, moment
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
+    from droidfleet.v1 import execution_pb2, task_pb2
 
 MAX_OUTPUT_LENGTH = 60
 """Characters of one output in a table; programs and `execution show` get all."""
@@ -99,7 +100,7 @@ def devices(items: Iterable[fleet_pb2.Device], *, now: datetime) -> Table:
         made.add_row(
             cell(device.name),
             state(documents.device_state_of(device)),
-            cell(device.model),
+            _model(device),
             cell(device.android_version),
             cell(f"{device.battery_percent} %" if device.battery_percent >= 0 else ""),
             cell(device.foreground_package),
@@ -109,13 +110,19 @@ def devices(items: Iterable[fleet_pb2.Device], *, now: datetime) -> Table:
     return made
 
 
+def _model(device: fleet_pb2.Device) -> Text:
+    """An agent is there a moment before it has read anything of its phone."""
+    there = device.state in (fleet_pb2.DEVICE_STATE_ONLINE, fleet_pb2.DEVICE_STATE_BUSY)
+    return cell("reading ...", "dim") if there and not device.model else cell(device.model)
+
+
 def device(item: fleet_pb2.Device, *, now: datetime) -> Table:
     """All that is known of one device."""
     return facts(
         ("Name", cell(item.name)),
         ("State", state(documents.device_state_of(item))),
         ("Serial", cell(item.serial)),
-        ("Model", cell(item.model)),
+        ("Model", _model(item)),
         ("Android", cell(item.android_version)),
         ("Agent", cell(f"{item.agent_version} on {item.host}")),
         ("Battery", cell(f"{item.battery_percent} %" if item.battery_percent >= 0 else "unknown")),

@@ -91,7 +91,8 @@ async def _supervise(
             sentence = f"{name} ({news.serial}) is online."
             tell(args.output, news.event, sentence, name=name, serial=news.serial, pid=pid)
         else:
-            sentence = f"{name} ({news.serial}) ended{': ' if news.code else '.'}{news.code} {news.message}".rstrip()
+            why = f": {news.code}: {news.message}" if news.code else "."
+            sentence = f"{name} ({news.serial}) ended{why}"
             fields = {"code": news.code, "message": news.message}
             tell(args.output, news.event, sentence, name=name, serial=news.serial, pid=pid, **fields)
 

@@ -93,7 +93,7 @@ def plan(watched: Mapping[str, Watched], *, now: float, grace_s: float) -> list[
         elif phone.stage is Stage.NONE and gone:
             steps.append(Drop(serial))
         elif phone.stage is Stage.NONE and phone.absent_since is None and now >= phone.retry_at:
-            steps.append(Start(serial, f"again after {phone.failures} failures" if phone.failures else "attached"))
+            steps.append(Start(serial, f"again, start {phone.failures + 1}" if phone.failures else "attached"))
     return steps
 
 

@@ -282,6 +282,16 @@ def test_task_that_is_only_a_file_is_pointed_out(
     assert droidfleet("task", "run", "hello", "-d", "a").err.endswith("hint: Did you mean the file 'hello.json'?\n")
 
 
+def test_device_that_was_not_read_yet_says_so(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.devices = [
+        fleet_pb2.Device(name="new", state=fleet_pb2.DEVICE_STATE_ONLINE),
+        fleet_pb2.Device(name="gone", state=fleet_pb2.DEVICE_STATE_OFFLINE),
+    ]
+    _head, _rule, new, gone = droidfleet("devices").out.splitlines()
+    assert "reading ..." in new
+    assert "reading ..." not in gone
+
+
 def test_narrow_screen_shows_whole_names(
     droidfleet: Command, fleet: FakeFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
