@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -150,43 +150,45 @@ async def dispatching(folder: Path, *names: str) -> AsyncIterator[Dispatch]:
     """Dispatch with these devices online (phone-01 when none is named)."""
     clock = VirtualClock(NOW)
     bus = AckingBus()
-    database = Database(sqlite_url(folder / "test.db"))
-    migrate(database.engine)
-    for name in names or ("phone-01",):
-        known = device(beat(agent=name))
-        await database.run(lambda connection, known=known: devices.add(connection, known))  # type: ignore[misc]  # bound now
-    broadcast, metrics = Broadcast(), Metrics()
-    registry = Registry(database=database, bus=bus, clock=clock, heartbeat_s=HEARTBEAT_S, stored=broadcast.events)
-    await registry.load()
-    await registry.connected()
-    publisher = RecordingPublisher(bus=bus, database=database, clock=clock, random=Random(1), metrics=metrics)
-    publisher.submitted = []
-    sweeper = Sweeper(
-        database=database, clock=clock, registry=registry, publisher=publisher, broadcast=broadcast, metrics=metrics
-    )
-    registry.on_heard(sweeper.heard)
-    registry.on_granted(Handover(publisher=publisher, broadcast=broadcast, metrics=metrics))
-    yield Dispatch(
-        bus=bus,
-        clock=clock,
-        database=database,
-        registry=registry,
-        publisher=publisher,
-        broadcast=broadcast,
-        metrics=metrics,
-        runs=Runs(database=database, clock=clock, registry=registry, publisher=publisher, broadcast=broadcast),
-        cancels=Cancels(database=database, clock=clock, publisher=publisher, broadcast=broadcast, metrics=metrics),
-        reading=Executions(database=database, registry=registry, bus=bus),
-        ingest=Ingest(
+    async with AsyncExitStack() as stack:
+        # Also where the block raises, as hypothesis does to give an example up.
+        database = Database(sqlite_url(folder / "test.db"))
+        stack.push_async_callback(database.close)
+        migrate(database.engine)
+        for name in names or ("phone-01",):
+            known = device(beat(agent=name))
+            await database.run(lambda connection, known=known: devices.add(connection, known))  # type: ignore[misc]  # bound now
+        broadcast, metrics = Broadcast(), Metrics()
+        registry = Registry(database=database, bus=bus, clock=clock, heartbeat_s=HEARTBEAT_S, stored=broadcast.events)
+        await registry.load()
+        await registry.connected()
+        publisher = RecordingPublisher(bus=bus, database=database, clock=clock, random=Random(1), metrics=metrics)
+        publisher.submitted = []
+        sweeper = Sweeper(
+            database=database, clock=clock, registry=registry, publisher=publisher, broadcast=broadcast, metrics=metrics
+        )
+        registry.on_heard(sweeper.heard)
+        registry.on_granted(Handover(publisher=publisher, broadcast=broadcast, metrics=metrics))
+        yield Dispatch(
             bus=bus,
-            database=database,
             clock=clock,
-            random=Random(1),
+            database=database,
+            registry=registry,
             publisher=publisher,
             broadcast=broadcast,
             metrics=metrics,
-        ),
-        sweeper=sweeper,
-        library=Library(database=database, clock=clock, broadcast=broadcast),
-    )
-    await database.close()
+            runs=Runs(database=database, clock=clock, registry=registry, publisher=publisher, broadcast=broadcast),
+            cancels=Cancels(database=database, clock=clock, publisher=publisher, broadcast=broadcast, metrics=metrics),
+            reading=Executions(database=database, registry=registry, bus=bus),
+            ingest=Ingest(
+                bus=bus,
+                database=database,
+                clock=clock,
+                random=Random(1),
+                publisher=publisher,
+                broadcast=broadcast,
+                metrics=metrics,
+            ),
+            sweeper=sweeper,
+            library=Library(database=database, clock=clock, broadcast=broadcast),
+        )

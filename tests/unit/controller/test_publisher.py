@@ -60,14 +60,16 @@ def made(agent: str, generation: int) -> Document:
 @asynccontextmanager
 async def publishing(folder: Path, bus: StrictBus) -> AsyncIterator[tuple[Publisher, Database]]:
     database = Database(sqlite_url(folder / "test.db"))
-    migrate(database.engine)
-    publisher = Publisher(bus=bus, database=database, clock=SystemClock(), random=Random(1), metrics=Metrics())
-    await publisher.load()
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(publisher.run())
-        yield publisher, database
-        task.cancel()
-    await database.close()
+    try:
+        migrate(database.engine)
+        publisher = Publisher(bus=bus, database=database, clock=SystemClock(), random=Random(1), metrics=Metrics())
+        await publisher.load()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(publisher.run())
+            yield publisher, database
+            task.cancel()
+    finally:
+        await database.close()
 
 
 async def _bump(database: Database, *agents: str) -> None:
