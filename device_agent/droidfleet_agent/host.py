@@ -37,6 +37,7 @@ async def run_agent(
 
     Raises:
         NameTakenError: another agent holds the name, on this host or elsewhere.
+        PhoneTakenError: another agent of this host holds the phone.
         StateError, InvalidInputError: state folder, credentials or address cannot be used.
     """
     state = StateFolder(options.state)
@@ -44,6 +45,7 @@ async def run_agent(
     random = Random()  # noqa: S311  # spreads retries
     async with AsyncExitStack() as stack:
         stack.enter_context(state.name_lock(name))
+        stack.enter_context(state.phone_lock(serial, adb=f"{adb.host}:{adb.port}"))
         bus = BusLink(
             options.nats,
             name=f"droidfleet-agent {name}",

@@ -1,4 +1,4 @@
-"""What an agent host keeps on disk: who it is, which names it uses, what it began. Private to its user.
+"""What an agent host keeps on disk: who it is, which names and phones it uses, what it began. Private to its user.
 
 ``$XDG_STATE_HOME/droidfleet`` (else ``~/.local/state/droidfleet``), or ``DROIDFLEET_STATE``.
 """
@@ -9,13 +9,13 @@ import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.link.heartbeat import name_taken
-from droidfleet_shared.errors import PreconditionError
+from droidfleet_shared.errors import ConflictError, PreconditionError
 
 STATE_ENV = "DROIDFLEET_STATE"
 
@@ -35,6 +35,10 @@ def default_folder(environ: Mapping[str, str] = os.environ) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "droidfleet"
 
 
+class PhoneTakenError(ConflictError):
+    """Another agent of this host drives the phone."""
+
+
 class StateFolder:
     """The state folder of this host, made when it does not exist.
 
@@ -48,7 +52,7 @@ class StateFolder:
             path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             # Also when it was there before, with the rights that some umask gave it.
             path.chmod(FOLDER_MODE)
-            for folder in ("names", "begun"):
+            for folder in ("names", "phones", "begun"):
                 (path / folder).mkdir(mode=FOLDER_MODE, exist_ok=True)
 
     def host_id(self) -> str:
@@ -79,14 +83,34 @@ class StateFolder:
             NameTakenError: another process of this host holds it.
             StateError: the lock file cannot be written.
         """
+        with self._lock(
+            self.path / "names" / _file_name(name), taken=lambda holder: name_taken(name, f"{holder} on this host")
+        ):
+            yield
+
+    @contextmanager
+    def phone_lock(self, serial: str, *, adb: str) -> Iterator[None]:
+        """Holds a phone, by serial and address of its adb server: two agents of other names would both touch it.
+
+        Raises:
+            PhoneTakenError: another agent of this host holds it.
+            StateError: the lock file cannot be written.
+        """
+        with self._lock(
+            self.path / "phones" / _file_name(f"{adb} {serial}"), taken=lambda holder: _phone_taken(serial, holder)
+        ):
+            yield
+
+    @contextmanager
+    def _lock(self, file: Path, *, taken: Callable[[str], ConflictError]) -> Iterator[None]:
         with self._explained():
-            descriptor = os.open(self.path / "names" / _file_name(name), os.O_RDWR | os.O_CREAT, FILE_MODE)
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, FILE_MODE)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
-                raise name_taken(name, f"pid {holder or 'unknown'} on this host") from None
+                raise taken(f"pid {holder or 'unknown'}") from None
             with self._explained():
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -113,6 +137,15 @@ class StateFolder:
                 f"the state folder {self.path} cannot be used: {error.strerror or error}.",
                 hint=f"Make it writable, or name another one with {STATE_ENV}.",
             ) from error
+
+
+def _phone_taken(serial: str, holder: str) -> PhoneTakenError:
+    return PhoneTakenError(
+        "PHONE_TAKEN",
+        f"the phone {serial} is driven by another agent: {holder} on this host.",
+        hint="Stop that agent, or leave the phone to it; `supervise` drives every attached phone.",
+        details={"serial": serial, "holder": holder},
+    )
 
 
 def _file_name(name: str) -> str:

@@ -135,6 +135,21 @@ async def test_the_second_agent_of_a_name_on_one_host_is_refused_and_told_who_ho
             assert "Traceback" not in second.log
 
 
+async def test_a_second_agent_of_one_phone_is_refused_whatever_its_name(
+    nats_server: NatsServer, tmp_path: Path
+) -> None:
+    arguments = ("run", "--serial", "nowhere", "--nats", nats_server.url, "--output", "json")
+    async with (
+        stub_controller(nats_server),
+        agent_process(*arguments, "--name", AGENT, folder=tmp_path) as first,
+    ):
+        await first.online(AGENT)
+        async with agent_process(*arguments, "--name", "another", folder=tmp_path) as second:
+            assert await second.ended() == 4
+            assert "PHONE_TAKEN" in second.log
+            assert str(first.pid) in second.log
+
+
 async def test_an_agent_of_another_host_is_refused_by_the_controller(nats_server: NatsServer, tmp_path: Path) -> None:
     async with stub_controller(nats_server) as controller:
         controller.holder = "pid 7 on host-b"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from droidfleet_agent.link.heartbeat import NameTakenError
-from droidfleet_agent.state import StateError, StateFolder, default_folder
+from droidfleet_agent.state import PhoneTakenError, StateError, StateFolder, default_folder
 
 
 def _mode(path: Path) -> int:
@@ -51,6 +51,18 @@ def test_a_name_is_held_once_and_given_back(tmp_path: Path) -> None:
             pass
     with state.name_lock("phone-01"):
         pass
+
+
+def test_a_phone_is_held_once_whatever_the_names_are(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    with state.phone_lock("R58M", adb="127.0.0.1:5037"):
+        with (
+            pytest.raises(PhoneTakenError, match=f"R58M is driven by another agent: pid {os.getpid()} on this host"),
+            state.phone_lock("R58M", adb="127.0.0.1:5037"),
+        ):
+            pass
+        with state.phone_lock("R58N", adb="127.0.0.1:5037"), state.phone_lock("R58M", adb="127.0.0.1:5038"):
+            pass
 
 
 def test_names_of_any_length_and_script_have_locks(tmp_path: Path) -> None:
