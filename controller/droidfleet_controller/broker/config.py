@@ -20,6 +20,9 @@ jetstream {{
   # After a power cut the database makes the documents again and the agents send their results again, so what the broker
   # confirmed a moment before need not have been on disk (docs/decisions/0014).
   sync_interval: "1s"
+  # Left out, it is three quarters of what is free at each start: on a disk that has filled up the streams, whose bounds
+  # are their own, would not be there again after a restart.
+  max_file_store: 64GB
 }}
 feature_flags {{
   # nats-py reads fixed positions of acknowledgement subjects, which this would move.

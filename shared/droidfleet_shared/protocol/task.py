@@ -18,6 +18,9 @@ MAX_REVISION = 2**31 - 1
 MAX_DOCUMENT_BYTES = 256 * 1024
 """A desired-state document holds several tasks and must fit one bus message (1 MiB)."""
 
+ADDRESS_BYTES = 1024
+"""More than what dispatch writes into a template: an agent's name (128 characters) and a revision."""
+
 TaskId = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
 AgentName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
 

@@ -16,7 +16,7 @@ from droidfleet_shared.protocol.pointers import DocumentOrder, Json
 from droidfleet_shared.protocol.references import literal_document
 from droidfleet_shared.protocol.rules import raw_steps, rule_findings
 from droidfleet_shared.protocol.structure import check
-from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
+from droidfleet_shared.protocol.task import ADDRESS_BYTES, MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 
@@ -24,8 +24,11 @@ _COVERS_WHAT_IS_IN_IT = {ValidationCode.UNKNOWN_FIELD, ValidationCode.WRONG_TYPE
 
 
 def validate_task(text: str | bytes) -> Validation[Task]:
-    """Validates a task document, as an agent is given it. Never raises for bad input."""
-    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text)
+    """Validates a task document, as an agent is given it. Never raises for bad input.
+
+    A template of the largest size is valid here too, once an agent's name and a revision are written into it.
+    """
+    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES + ADDRESS_BYTES), text)
 
 
 def validate_template(text: str | bytes) -> Validation[TaskTemplate]:

@@ -24,6 +24,10 @@ def test_the_store_is_synced_every_second_and_acknowledgements_keep_their_form()
     assert 'store_dir: "/da ta"' in text
 
 
+def test_how_much_the_streams_may_hold_does_not_depend_on_what_is_free_at_the_start() -> None:
+    assert "max_file_store: 64GB" in config_text(Endpoint("127.0.0.1", 1), store=Path("/data"))
+
+
 def test_a_program_that_is_set_is_taken(tmp_path: Path) -> None:
     program = tmp_path / "my-nats"
     program.write_text("#!/bin/sh\n")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.dispatch.window import MAX_RECEIPTS, Body, Document, Listed, address, choose
 from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, WINDOW, DesiredState, ExecutionRef, Wanted
-from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
-from droidfleet_shared.protocol.validate import validate_task
+from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, MAX_REVISION
+from droidfleet_shared.protocol.validate import validate_task, validate_template
 from support.controller import document
 from unit.controller.builders import EXPIRES, NOW, execution
 
@@ -32,6 +32,15 @@ def test_the_window_takes_the_first_few_and_leaves_the_rest() -> None:
 def test_large_texts_narrow_the_window() -> None:
     large = "x" * (400 * 1024)
     assert choose([], [listed(number, large) for number in range(4)], receipts=0) == 2
+
+
+@pytest.mark.parametrize("name", ["p", "🙂" * 128])
+def test_a_template_of_the_largest_size_is_valid_for_every_agent(name: str) -> None:
+    text = document()
+    largest = text[:1] + " " * (MAX_DOCUMENT_BYTES - len(text)) + text[1:]
+    assert validate_template(largest).errors == ()
+    addressed = address(largest, agent=name, revision=MAX_REVISION)
+    assert validate_task(addressed).errors == ()
 
 
 def test_an_empty_window_always_takes_one() -> None:
