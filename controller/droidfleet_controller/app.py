@@ -52,7 +52,13 @@ from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.bus.port import BrokerUnsuitableError, BusMessage, BusUnavailableError, NoRespondersError
 from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
 from droidfleet_shared.clock import Clock, SystemClock
-from droidfleet_shared.errors import ConflictError, DroidfleetError, InvalidInputError, UnavailableError
+from droidfleet_shared.errors import (
+    ConflictError,
+    DroidfleetError,
+    InvalidInputError,
+    UnavailableError,
+    first_domain_error,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -87,20 +93,12 @@ async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) 
             ended_by = await stop
             log.info("controller_stopping")
     except BaseExceptionGroup as group:
-        _raise_first(group)
-        raise
+        error = first_domain_error(group)
+        if error is None:
+            raise
+        raise error from group
     log.info("controller_stopped")
     return ended_by
-
-
-def _raise_first(group: BaseExceptionGroup[BaseException]) -> None:
-    """The one domain error in a group is what a user wants to read."""
-    domain, _ = group.split(DroidfleetError)
-    while domain is not None:
-        first = domain.exceptions[0]
-        if not isinstance(first, BaseExceptionGroup):
-            raise first from group
-        domain = first
 
 
 @contextmanager

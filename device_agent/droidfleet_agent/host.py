@@ -20,6 +20,7 @@ from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.clock import Clock
+from droidfleet_shared.errors import first_domain_error
 
 
 async def run_agent(
@@ -38,8 +39,30 @@ async def run_agent(
     Raises:
         NameTakenError: another agent holds the name, on this host or elsewhere.
         PhoneTakenError: another agent of this host holds the phone.
-        StateError, InvalidInputError: state folder, credentials or address cannot be used.
+        StateError, UnwritableError, InvalidInputError: state folder, credentials or address cannot be used.
     """
+    try:
+        await _run_agent(
+            name, serial, options=options, adb=adb, presence=presence, clock=clock, stop=stop, online=online
+        )
+    except BaseExceptionGroup as group:
+        error = first_domain_error(group)
+        if error is None:
+            raise
+        raise error from group
+
+
+async def _run_agent(
+    name: str,
+    serial: str,
+    *,
+    options: HostOptions,
+    adb: AdbServer,
+    presence: Presence,
+    clock: Clock,
+    stop: asyncio.Event,
+    online: Callable[[Identity], None],
+) -> None:
     state = StateFolder(options.state)
     credentials = load_credentials(options.credentials)
     random = Random()  # noqa: S311  # spreads retries

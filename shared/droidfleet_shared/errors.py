@@ -39,6 +39,15 @@ class DroidfleetError(Exception):
         self.details: Mapping[str, str] = dict(details or {})
 
 
+def first_domain_error(group: BaseExceptionGroup[BaseException]) -> DroidfleetError | None:
+    """The first error in a group that a user can read; the others mostly follow from it."""
+    for error in group.exceptions:
+        found = first_domain_error(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, DroidfleetError):
+            return found
+    return None
+
+
 class InvalidInputError(DroidfleetError):
     """The caller's input is wrong. ``issues`` lists everything that is wrong with it, not only the first."""
 

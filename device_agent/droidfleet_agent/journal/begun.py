@@ -12,11 +12,16 @@ from pathlib import Path
 
 from droidfleet_agent.journal.attempt import key
 from droidfleet_shared.bus.messages import ExecutionRef
+from droidfleet_shared.errors import PreconditionError
 
 KEPT = 4_096
 """Names that are kept when the file is read; a document lists four, so older ones cannot come back."""
 
 FILE_MODE = 0o600
+
+
+class UnwritableError(PreconditionError):
+    """What has to be on disk first cannot be written."""
 
 
 class BegunLog:
@@ -42,8 +47,19 @@ class BegunLog:
         return _name(ref) in self._names
 
     async def add(self, ref: ExecutionRef) -> None:
-        """Writes that the attempt begins; on disk when this returns."""
-        await asyncio.to_thread(_append, self._file, [" ".join(_name(ref))])
+        """Writes that the attempt begins; on disk when this returns.
+
+        Raises:
+            UnwritableError: it could not be written, so the attempt must not begin.
+        """
+        try:
+            await asyncio.to_thread(_append, self._file, [" ".join(_name(ref))])
+        except OSError as error:
+            raise UnwritableError(
+                "STATE_FOLDER_UNUSABLE",
+                f"{self._file} cannot be written: {error.strerror or error}. Nothing begins that is not written down.",
+                hint="Make room on its disk, or make it writable; then start the agent again.",
+            ) from error
         self._names.add(_name(ref))
 
 
@@ -57,7 +73,10 @@ def _append(file: Path, lines: list[str]) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
     try:
         # The line break before it keeps it whole where a crash cut off the line before.
-        os.write(descriptor, "".join(f"\n{line}\n" for line in lines).encode())
+        rest = "".join(f"\n{line}\n" for line in lines).encode()
+        while rest:
+            # A disk that is nearly full takes a part, and refuses only the next write.
+            rest = rest[os.write(descriptor, rest) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -111,7 +111,7 @@ async def test_another_server_on_the_brokers_port_is_waited_for_and_said_so(
     async with await asyncio.start_server(stranger, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         async with running_controller(tmp_path / "data", nats=f"nats://127.0.0.1:{port}") as api:
-            answers = []
+            answers: list[tuple[int, str]] = []
             async with asyncio.timeout(10):
                 while not answers or "no NATS server" not in answers[-1][1]:
                     answers.append(await api.get("/readyz"))

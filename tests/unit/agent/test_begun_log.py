@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
 from droidfleet_agent.journal import begun as module
-from droidfleet_agent.journal.begun import BegunLog
+from droidfleet_agent.journal.begun import BegunLog, UnwritableError
 from support.assignments import ref
 
 _WORDS = ("id", "attempt", "end")
@@ -58,3 +60,21 @@ async def test_the_file_is_private_and_bounded(tmp_path: Path, monkeypatch: pyte
     log = BegunLog(file)
     assert [ref(name) in log for name in "abc"] == [False, True, True]
     assert len(file.read_text().split()) == 2 * len(_WORDS)
+
+
+async def test_a_line_that_the_disk_takes_in_parts_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr("droidfleet_agent.journal.begun.os.write", lambda descriptor, data: write(descriptor, data[:3]))
+    await BegunLog(tmp_path / "begun").add(ref("execution"))
+    assert ref("execution") in BegunLog(tmp_path / "begun")
+
+
+async def test_what_cannot_be_written_has_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = BegunLog(tmp_path / "begun")
+    monkeypatch.setattr("droidfleet_agent.journal.begun.os.write", full)
+    with pytest.raises(UnwritableError, match="No space left on device"):
+        await log.add(ref("a"))
+    assert ref("a") not in log
