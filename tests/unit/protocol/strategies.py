@@ -63,7 +63,7 @@ COMMON = {
 OWN: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStrategy[Any]]]] = {
     "CLICK": (
         {"selector": SELECTORS},
-        {"times": st.integers(1, 10), "intervalMs": st.integers(0, 1_000), "unlessVisible": SELECTORS},
+        {"times": st.integers(1, 10), "intervalMs": st.integers(0, 500), "unlessVisible": SELECTORS},
     ),
     "INPUT": (
         {"selector": SELECTORS, "value": LABELS | st.just("")},
