@@ -374,7 +374,8 @@ class Controller:
         elif not self._reconciled.is_set():
             missing["broker"] = "streams are being made"
         try:
-            await self._database.run(lambda _connection: None)
+            # A write, however small: a full disk can still be read.
+            await self._database.run(partial(lock.renew_claim, instance=self._instance, now=self._clock.now()))
         except DroidfleetError as error:
             missing["database"] = f"{error.code}: {error.message}"
         return missing

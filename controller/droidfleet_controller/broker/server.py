@@ -41,6 +41,10 @@ _PROC = Path("/proc/self").exists()
 
 _LISTENING = re.compile(r"Listening for client connections on (\S+):(\d+)$")
 _READY = "Server is ready"
+_FROZEN = "critical write error"
+"""nats-server could not write to a stream. It takes nothing on that stream any more until it is started again, also
+when its disk has room again."""
+
 _LEVELS = {"[FTL]": "error", "[ERR]": "error", "[WRN]": "warning"}
 
 
@@ -65,6 +69,7 @@ class EmbeddedBroker:
         self._restarted = restarted
         self._process: asyncio.subprocess.Process | None = None
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._frozen = False
         self.failure: DroidfleetError | None = None
 
     @property
@@ -105,6 +110,7 @@ class EmbeddedBroker:
                 hint="Choose another folder with --data, or correct its owner and mode.",
             ) from error
         self._lines.clear()
+        self._frozen = False
         self._process = await self._spawn(program)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -156,6 +162,7 @@ class EmbeddedBroker:
         text = line.decode(errors="replace").rstrip()
         self._lines.append(text)
         level = next((level for mark, level in _LEVELS.items() if mark in text), None)
+        self._frozen = self._frozen or _FROZEN in text.lower()
         if level is not None:
             getattr(log, level)("broker_says", line=text)
         return text
@@ -181,13 +188,13 @@ class EmbeddedBroker:
         return UnavailableError("BROKER_NOT_STARTED", "nats-server ended at its start.", hint=f"It says: {words}")
 
     async def run(self) -> None:
-        """Watches the started server and starts it again when it ends, until cancelled."""
+        """Watches the started server and starts it again when it ends or takes nothing any more, until cancelled."""
         attempt = 0
         while True:
             started = self._clock.monotonic()
             process = self._process
             if process is not None:
-                await self._until_end(process)
+                await self._until_useless(process)
                 log.error("broker_ended", code=process.returncode, last_words=self._last_words())
                 self._process = None
                 if self._clock.monotonic() - started > STABLE_S:
@@ -201,6 +208,23 @@ class EmbeddedBroker:
             except DroidfleetError as error:
                 self.failure = error
                 log.error("broker_not_restarted", code=error.code, message=error.message, hint=error.hint)
+
+    async def _until_useless(self, process: asyncio.subprocess.Process) -> None:
+        """Until it has ended, by itself or because it has to be started again."""
+        assert process.stderr is not None
+        while not self._frozen and (line := await process.stderr.readline()):
+            self._take(line)
+        if self._frozen:
+            self.failure = UnavailableError(
+                "BROKER_FROZEN",
+                f"the broker could not write to {self._folder} and is started again.",
+                hint="Make room on its disk.",
+            )
+            log.error("broker_frozen", hint=self.failure.hint)
+            # What it confirmed outlives this, and an orderly end would want to write.
+            with suppress(ProcessLookupError):
+                process.kill()
+        await self._until_end(process)
 
     async def _until_end(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
