@@ -29,7 +29,6 @@ class DroidfleetError(Exception):
     """
 
     kind: ClassVar[Kind] = "internal"
-    retryable: ClassVar[bool] = False
 
     def __init__(self, code: str, message: str, *, hint: str = "", details: Mapping[str, str] | None = None) -> None:
         super().__init__(f"{code}: {message}" + (f" {hint}" if hint else ""))
@@ -88,7 +87,6 @@ class UnavailableError(DroidfleetError):
     """A part that is needed does not answer; the same request may work later."""
 
     kind = "unavailable"
-    retryable = True
 
 
 class DeniedError(DroidfleetError):

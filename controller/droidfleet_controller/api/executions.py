@@ -33,9 +33,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         self._cancels = cancels
         self._broadcast = broadcast
 
-    async def RunTask(  # noqa: N802  # gRPC's names
-        self, request: execution_pb2.RunTaskRequest, context: Context
-    ) -> execution_pb2.RunTaskResponse:
+    async def RunTask(self, request: execution_pb2.RunTaskRequest, context: Context) -> execution_pb2.RunTaskResponse:
         started = await self._runs.start(
             RunTask(
                 task=_task(request),
@@ -49,13 +47,13 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
             run_id=started.run_id, executions=[self._to_pb(execution) for execution in started.executions]
         )
 
-    async def GetExecution(  # noqa: N802
+    async def GetExecution(
         self, request: execution_pb2.GetExecutionRequest, context: Context
     ) -> execution_pb2.GetExecutionResponse:
         execution = await self._executions.get(request.execution_id)
         return execution_pb2.GetExecutionResponse(execution=convert.execution_to_pb(execution))
 
-    async def ListExecutions(  # noqa: N802
+    async def ListExecutions(
         self, request: execution_pb2.ListExecutionsRequest, context: Context
     ) -> execution_pb2.ListExecutionsResponse:
         wanted = Filter(
@@ -74,7 +72,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
             next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
         )
 
-    async def WatchExecutions(  # noqa: N802
+    async def WatchExecutions(
         self, request: execution_pb2.WatchExecutionsRequest, context: Context
     ) -> AsyncIterator[execution_pb2.WatchExecutionsResponse]:
         ids = await self._watched(request)
@@ -95,7 +93,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
                     return
                 changed = await watch.take()
 
-    async def CancelExecution(  # noqa: N802
+    async def CancelExecution(
         self, request: execution_pb2.CancelExecutionRequest, context: Context
     ) -> execution_pb2.CancelExecutionResponse:
         execution = await self._cancels.cancel(request.execution_id, reason=request.reason, actor=context.peer())

@@ -34,7 +34,7 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
         self._database = database
         self._broadcast = broadcast
 
-    async def ListDevices(  # noqa: N802  # gRPC's names
+    async def ListDevices(
         self, request: fleet_pb2.ListDevicesRequest, context: Context
     ) -> fleet_pb2.ListDevicesResponse:
         states = frozenset(_state(value) for value in request.states)
@@ -52,16 +52,14 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
             next_page_token=pages.encode(shown[-1].name, scope=scope) if more else "",
         )
 
-    async def GetDevice(  # noqa: N802
-        self, request: fleet_pb2.GetDeviceRequest, context: Context
-    ) -> fleet_pb2.GetDeviceResponse:
+    async def GetDevice(self, request: fleet_pb2.GetDeviceRequest, context: Context) -> fleet_pb2.GetDeviceResponse:
         device = self._registry.get(request.name)
         backlog = await self._executions.backlog([device.name])
         return fleet_pb2.GetDeviceResponse(
             device=convert.device_to_pb(device, state=self._registry.state(device), backlog=backlog.get(device.name, 0))
         )
 
-    async def WatchEvents(  # noqa: N802
+    async def WatchEvents(
         self, request: fleet_pb2.WatchEventsRequest, context: Context
     ) -> AsyncIterator[fleet_pb2.WatchEventsResponse]:
         with self._broadcast.listening() as woken:

@@ -23,7 +23,7 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
     def __init__(self, *, library: Library) -> None:
         self._library = library
 
-    async def ValidateTask(  # noqa: N802  # gRPC's names
+    async def ValidateTask(
         self, request: task_pb2.ValidateTaskRequest, context: Context
     ) -> task_pb2.ValidateTaskResponse:
         validation = validate_document(request.document_json)
@@ -33,9 +33,7 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
             warnings=convert.issues_to_pb(validation.warnings),
         )
 
-    async def SaveTask(  # noqa: N802
-        self, request: task_pb2.SaveTaskRequest, context: Context
-    ) -> task_pb2.SaveTaskResponse:
+    async def SaveTask(self, request: task_pb2.SaveTaskRequest, context: Context) -> task_pb2.SaveTaskResponse:
         saved = await self._library.save(request.document_json, actor=context.peer())
         return task_pb2.SaveTaskResponse(
             task=convert.task_to_pb(saved.task),
@@ -43,15 +41,11 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
             warnings=convert.issues_to_pb(saved.warnings),
         )
 
-    async def GetTask(  # noqa: N802
-        self, request: task_pb2.GetTaskRequest, context: Context
-    ) -> task_pb2.GetTaskResponse:
+    async def GetTask(self, request: task_pb2.GetTaskRequest, context: Context) -> task_pb2.GetTaskResponse:
         task = await self._library.get(request.task_id, revision(request.revision))
         return task_pb2.GetTaskResponse(task=convert.task_to_pb(task))
 
-    async def ListTasks(  # noqa: N802
-        self, request: task_pb2.ListTasksRequest, context: Context
-    ) -> task_pb2.ListTasksResponse:
+    async def ListTasks(self, request: task_pb2.ListTasksRequest, context: Context) -> task_pb2.ListTasksResponse:
         limit = pages.size(request.page_size)
         after = pages.text_place(request.page_token, scope=_SCOPE)
         found = await self._library.page(after=after, limit=limit + 1)

@@ -38,19 +38,6 @@ class RunObserver(ABC):
         """A step ended, well or not."""
 
 
-class NullObserver(RunObserver):
-    """Nobody listens."""
-
-    async def step_started(self, step_id: str, path: str) -> None:
-        pass
-
-    async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
-        pass
-
-    async def step_finished(self, result: StepResult) -> None:
-        pass
-
-
 class RunCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
     """Raised inside the engine where a cancel is honoured; `Engine.run` turns it into the code ``CANCELLED``."""
 

@@ -62,12 +62,11 @@ SHELL_PREFIX = "shell:"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One sort of call: its own name, every name it answers to, what it costs, and whether it touches the phone."""
+    """One sort of call: its own name, every name it answers to, and what it costs."""
 
     name: str
     names: frozenset[str]
     kind: CallKind
-    is_action: bool = False
 
 
 CONNECT = Call("connect", frozenset({"connect"}), CallKind.PING)
@@ -78,7 +77,6 @@ OPEN_OTHER = Call("open", frozenset({"open"}), CallKind.PING)
 SHELL = Call("shell", frozenset({"shell"}), CallKind.SHELL)
 SERVER_START = Call("server_start", frozenset({"server_start"}), CallKind.SERVER_START)
 PING = Call("ping", frozenset({"http", "ping"}), CallKind.PING)
-OTHER_HTTP = Call("http", frozenset({"http"}), CallKind.PING)
 HTTP_SCREENSHOT = Call("http", frozenset({"http"}), CallKind.SCREENSHOT)
 
 _READS = {
@@ -147,8 +145,8 @@ _ACTIONS = {
 def _rpc_calls() -> dict[str, Call]:
     shared = frozenset({"rpc", "http"})
     calls = {n: Call(n, shared | {n, "read"}, kind) for kind, names in _READS.items() for n in names}
-    calls |= {n: Call(n, shared | {n, "action"}, kind, True) for kind, names in _ACTIONS.items() for n in names}
-    calls |= {n: Call(n, shared | {n, "action", "tap"}, CallKind.TAP, True) for n in _TAPS}
+    calls |= {n: Call(n, shared | {n, "action"}, kind) for kind, names in _ACTIONS.items() for n in names}
+    calls |= {n: Call(n, shared | {n, "action", "tap"}, CallKind.TAP) for n in _TAPS}
     return calls
 
 
@@ -156,7 +154,7 @@ RPC_CALLS: Mapping[str, Call] = MappingProxyType(_rpc_calls())
 """Every JSON-RPC method of the automation server, by name."""
 
 FIRST_TAPS: Mapping[str, Call] = MappingProxyType(
-    {n: Call(n, RPC_CALLS[n].names | {"first_tap"}, CallKind.TAP, True) for n in _TAPS}
+    {n: Call(n, RPC_CALLS[n].names | {"first_tap"}, CallKind.TAP) for n in _TAPS}
 )
 """The taps as they are called when they are the first since a window or page came to the front."""
 

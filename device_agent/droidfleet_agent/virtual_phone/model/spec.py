@@ -44,7 +44,6 @@ class Spec:
     gap: int = 0
     font: float = 0
     lines: int = 200
-    recycles: bool = False
     columns: int = 1
     touches: bool = False
     actions_clickable: bool = False
@@ -114,7 +113,6 @@ def make_spec(widget: wid.Base, px: float) -> Spec:
         spec.justify = widget.justify
         spec.align_items = widget.align_items
     if isinstance(widget, wid.ListWidget):
-        spec.recycles = True
         spec.columns = widget.columns
     if isinstance(widget, wid.Text) and widget.lines is not None:
         spec.lines = widget.lines
