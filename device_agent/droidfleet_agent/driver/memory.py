@@ -22,6 +22,7 @@ from droidfleet_agent.driver.port import (
     Phone,
     PhoneInfo,
     PhoneUnavailableError,
+    ScreenState,
 )
 from droidfleet_agent.screen.node import Bounds, Node
 from droidfleet_agent.screen.parse import Hierarchy, parse
@@ -189,7 +190,30 @@ class MemoryPhone(Phone):
 
     # Actions ----------------------------------------------------------------------------------------------------
 
-    async def tap(self, x: int, y: int, *, deadline: Deadline) -> bool:
+    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        raise NotImplementedError
+
+    async def swipe(
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+    ) -> bool:
+        raise NotImplementedError
+
+    async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def wake(self, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def dismiss_lock(self, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
         return await self._act("tap", lambda: self._tap(x, y), deadline)
 
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:

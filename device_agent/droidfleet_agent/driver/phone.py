@@ -30,6 +30,7 @@ from droidfleet_agent.driver.port import (
     Phone,
     PhoneInfo,
     PhoneUnavailableError,
+    ScreenState,
 )
 from droidfleet_agent.driver.rpc import RPC_PATH, Json, RpcError, decode_result, encode_call
 from droidfleet_agent.driver.window_text import (
@@ -202,7 +203,30 @@ class AdbPhone(Phone):
 
     # -- actions -------------------------------------------------------------------------------------------------
 
-    async def tap(self, x: int, y: int, *, deadline: Deadline) -> bool:
+    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        raise NotImplementedError
+
+    async def swipe(
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+    ) -> bool:
+        raise NotImplementedError
+
+    async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def wake(self, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def dismiss_lock(self, *, deadline: Deadline) -> bool:
+        raise NotImplementedError
+
+    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
         return await self._act("click", [x, y], deadline)
 
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:

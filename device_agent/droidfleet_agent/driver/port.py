@@ -23,10 +23,22 @@ class ActionRefusedError(DroidfleetError):
 
 
 class Key(StrEnum):
-    """Keys that the engine presses, by their uiautomator2 names."""
+    """Keys that the engine presses."""
 
     BACK = "back"
+    HOME = "home"
+    RECENTS = "recents"
     ENTER = "enter"
+    SEARCH = "search"
+    DELETE = "delete"
+    TAB = "tab"
+    MENU = "menu"
+    VOLUME_UP = "volume_up"
+    VOLUME_DOWN = "volume_down"
+    POWER = "power"
+    NOTIFICATIONS = "notifications"
+    """Pulls down the notification shade."""
+    QUICK_SETTINGS = "quick_settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,15 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenState:
+    """Whether the display is on, and whether the lock screen lies over everything (`secure`: with a secret)."""
+
+    on: bool
+    locked: bool
+    secure: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PhoneInfo:
     """Facts for people and for heartbeats."""
 
@@ -62,9 +83,9 @@ class Phone(ABC):
     """One phone. The contract that every adapter passes (`tests/contract/test_phone_contract.py`):
 
     - Every call ends by its ``deadline``, whatever the phone does, with a result or one of the three errors above.
-    - Reads (`dump`, `focus`, `keyboard_shown`, `screenshot`, `info`) change nothing; the adapter may repeat them,
+    - Reads (`dump`, `focus`, `keyboard_shown`, `screen_state`, `screenshot`, `info`, ...) change nothing; the adapter may repeat them,
       restart the phone's automation server and reconnect until the deadline, then raises `PhoneUnavailableError`.
-    - Actions (`tap`, `set_focused_text`, `press`, `hide_keyboard`) reach the phone at most once for each call. True:
+    - Actions (`tap`, `swipe`, `drag`, `set_focused_text`, `press`, `start_app`, `wake`, ...) reach the phone at most once for each call. True:
       done. False: the phone said that it did not do it. `ActionRefusedError`: the phone said why it did not.
       `PhoneUnavailableError`: it was never sent. `OutcomeUnknownError`: sent, and no answer.
     - Coordinates are pixels in the rotated frame of the last dump.
@@ -100,8 +121,42 @@ class Phone(ABC):
         """Facts about the phone as it is now."""
 
     @abstractmethod
-    async def tap(self, x: int, y: int, *, deadline: Deadline) -> bool:
-        """Presses and releases at a point."""
+    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        """Whether the display is on and the lock screen shown."""
+
+    @abstractmethod
+    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
+        """Presses and releases at a point; ``hold_ms``: how long the finger stays down, a usual tap by default."""
+
+    @abstractmethod
+    async def swipe(
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+    ) -> bool:
+        """Moves a finger from one point to another."""
+
+    @abstractmethod
+    async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
+        """Holds what is at a point until it lets itself be moved, moves it to another and lets go there."""
+
+    @abstractmethod
+    async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
+        """Asks Android to start an app, by its launcher activity or the one named; returns before it is in front.
+
+        Raises:
+            ActionRefusedError: also with code ``APP_NOT_FOUND`` when there is no such app or activity.
+        """
+
+    @abstractmethod
+    async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
+        """Stops an app's processes. True too when it was not running."""
+
+    @abstractmethod
+    async def wake(self, *, deadline: Deadline) -> bool:
+        """Turns the display on. True too when it was on."""
+
+    @abstractmethod
+    async def dismiss_lock(self, *, deadline: Deadline) -> bool:
+        """Asks Android to remove a lock screen that has no secret."""
 
     @abstractmethod
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:

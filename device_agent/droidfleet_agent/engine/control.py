@@ -10,7 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from droidfleet_shared.protocol.result import StepResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult
+
+
+MAX_ARTIFACT_BYTES = 600_000
+"""Of one artifact: in base64 it still fits one bus message."""
 
 
 class RunObserver(ABC):
@@ -32,6 +36,9 @@ class RunObserver(ABC):
         `step_finished` is `OUTCOME_UNKNOWN`. An announced action that certainly did not happen (the phone refused it
         or was not reached) may be announced again with the next ordinal.
         """
+
+    async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:  # noqa: B027 - keeping it is a choice
+        """Something too large for the result, ``data``, which the result names by its digest. At most `MAX_ARTIFACT_BYTES`."""
 
     @abstractmethod
     async def step_finished(self, result: StepResult) -> None:

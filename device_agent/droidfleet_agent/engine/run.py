@@ -13,7 +13,7 @@ from droidfleet_agent.engine.target import EMOJI_NOTE
 from droidfleet_agent.screen.matching import uses_emoji
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.protocol.codes import OPTIONAL_SKIPS, Detail, StepCode
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
 from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import check_agent
@@ -75,7 +75,7 @@ class _TaskRun:
         self._started = clock.monotonic()
         bound_s = NO_BOUND_S if task.max_duration_ms is None else task.max_duration_ms / 1000
         self._deadline = clock.deadline(bound_s)
-        self._outputs: dict[str, str | list[str]] = {}
+        self._outputs: dict[str, OutputValue] = {}
         self._results: list[StepResult] = []
 
     async def run(self) -> TaskResult:

@@ -17,7 +17,7 @@ from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.parse import ScreenUnreadableError
 from droidfleet_shared.clock import Clock, Deadline
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import TargetModel
+from droidfleet_shared.protocol.result import OutputValue, TargetModel
 from droidfleet_shared.protocol.steps import StepBase
 
 RETRY_PAUSE_S = 0.1
@@ -42,7 +42,7 @@ class StepRun:
         deadline: Deadline,
         observer: RunObserver,
         control: RunControl,
-        outputs: dict[str, str | list[str]],
+        outputs: dict[str, OutputValue],
     ) -> None:
         self.step = step
         self.path = path
@@ -54,6 +54,9 @@ class StepRun:
         self.looks = 0
         self.dispatched = 0
         self.target: TargetModel | None = None
+        self.last_look: Matcher | None = None
+        self.deciding_look: Matcher | None = None
+        """The last look before the first action; what `redo` compares later looks with."""
         self._clock = clock
         self._observer = observer
         self._control = control
@@ -79,6 +82,9 @@ class StepRun:
                 artifacts=[text_artifact("hierarchy.xml", "application/xml", error.raw)],
             ) from error
         self.looks += 1
+        self.last_look = matcher
+        if not self._announced:
+            self.deciding_look = matcher
         return matcher
 
     async def keyboard_shown(self) -> bool:

@@ -28,6 +28,8 @@ class ValidationCode(StrEnum):
     UNKNOWN_REFERENCE = "UNKNOWN_REFERENCE"
     BAD_REGEX = "BAD_REGEX"
     BAD_XPATH = "BAD_XPATH"
+    UNKNOWN_ARTIFACT = "UNKNOWN_ARTIFACT"
+    BAD_ARTIFACT = "BAD_ARTIFACT"
     TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
 
 
@@ -35,6 +37,11 @@ class WarningCode(StrEnum):
     """What is worth a look and stops nothing."""
 
     IRREVERSIBLE_EFFECT = "IRREVERSIBLE_EFFECT"
+    POINT_SELECTOR = "POINT_SELECTOR"
+    LONG_BOUND = "LONG_BOUND"
+    """The bound on time is longer than anybody may have meant."""
+    SECRET_IN_DOCUMENT = "SECRET_IN_DOCUMENT"
+    """A secret's value stands in the document itself."""
 
 
 class StepCode(StrEnum):
@@ -48,6 +55,7 @@ class StepCode(StrEnum):
     TARGET_AMBIGUOUS = "TARGET_AMBIGUOUS"
     CONDITION_NOT_MET = "CONDITION_NOT_MET"
     ACTION_FAILED = "ACTION_FAILED"
+    AFTER_NOT_MET = "AFTER_NOT_MET"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     SCREEN_UNREADABLE = "SCREEN_UNREADABLE"
     DEVICE_UNAVAILABLE = "DEVICE_UNAVAILABLE"
@@ -68,9 +76,15 @@ OPTIONAL_SKIPS = frozenset(
         StepCode.TARGET_DISABLED,
         StepCode.CONDITION_NOT_MET,
         StepCode.ACTION_FAILED,
+        StepCode.AFTER_NOT_MET,
     }
 )
 """The failures that ``optional: true`` turns into a skip (protocol section 3, rule 6)."""
+
+
+ON_FAILURE_APPLIES = OPTIONAL_SKIPS | {StepCode.VALUE_MISSING, StepCode.SCREEN_UNREADABLE}
+"""The failures after which `onFailure` may go on. Never `TARGET_AMBIGUOUS` (a guess would follow), `OUTCOME_UNKNOWN`
+(what follows may rest on what did not happen), `DEVICE_UNAVAILABLE` or `CANCELLED`."""
 
 
 class Detail(StrEnum):
@@ -83,3 +97,29 @@ class Detail(StrEnum):
     EXTRACTED = "EXTRACTED"
     ALREADY_VISIBLE = "ALREADY_VISIBLE"
     SKIPPED_OPTIONAL = "SKIPPED_OPTIONAL"
+    SKIPPED_BY_CHANCE = "SKIPPED_BY_CHANCE"
+    """`probability` decided against the step."""
+    WHEN_FALSE = "WHEN_FALSE"
+    SETTLED_BY_AFTER = "SETTLED_BY_AFTER"
+    """Nobody knew whether the action happened, and `after` showed that it did."""
+    ALREADY_FOREGROUND = "ALREADY_FOREGROUND"
+    IN_FRONT = "IN_FRONT"
+    """OPEN: the app came to the front."""
+    STOPPED = "STOPPED"
+    HELD = "HELD"
+    """A condition held."""
+    DELAYED = "DELAYED"
+    CAPTURED = "CAPTURED"
+    END_REACHED = "END_REACHED"
+    """Two equal looks around a scroll: there is nothing further."""
+    BOUND_REACHED = "BOUND_REACHED"
+    """`maxScrolls`, `maxIterations` or `maxDurationMs`."""
+    UNTIL_HELD = "UNTIL_HELD"
+    DONE = "DONE"
+    """A container ran its steps."""
+    THEN = "THEN"
+    ELSE = "ELSE"
+    JUMPED = "JUMPED"
+    NOT_JUMPED = "NOT_JUMPED"
+    FAILURES_CONTINUED = "FAILURES_CONTINUED"
+    """The task succeeded although steps failed whose `onFailure` let it go on."""

@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.names import ACTIVITY_PATTERN, NAME_PATTERN, OUTPUT_PATTERN, PACKAGE_PATTERN
 from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.schema import JsonSchema
-from droidfleet_shared.protocol.selector import PACKAGE_PATTERN
-from droidfleet_shared.protocol.steps import ACTIVITY_PATTERN, IMPLEMENTED_ACTIONS, NAME_PATTERN, OUTPUT_PATTERN
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
 from droidfleet_shared.protocol.suggestions import action_hint, field_hint, folded
 from droidfleet_shared.protocol.task import SCHEMA_VERSION
 from droidfleet_shared.protocol.wording import described, listed, name, shown

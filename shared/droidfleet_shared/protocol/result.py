@@ -18,6 +18,10 @@ class ResultModel(BaseModel):
     )
 
 
+OutputValue = str | list[str | None]
+"""What a task read: one text, or a list; null in it where a row had no such node."""
+
+
 class BoundsModel(ResultModel):
     """A rectangle in display pixels of the rotation at that look; right and bottom are exclusive."""
 
@@ -53,7 +57,9 @@ class StepResult(ResultModel):
     id: str
     action: str
     path: str = Field(description="JSON Pointer of the step in the task, e.g. `/steps/2`.")
-    iteration: int = 0
+    iteration: int = Field(
+        0, description="How many rounds of the innermost REPEAT around it began before this one, in the whole run."
+    )
     successful: bool
     code: StepCode
     detail: Detail = Detail.NONE
@@ -79,8 +85,11 @@ class TaskResult(ResultModel):
     detail: Detail = Detail.NONE
     message: str = ""
     failed_step_id: str | None = None
-    outputs: dict[str, str | list[str]] = Field(default_factory=dict)
+    outputs: dict[str, OutputValue] = Field(default_factory=dict)
     steps: tuple[StepResult, ...] = ()
+    steps_omitted: int = Field(
+        0, description="How many step results of a long run were left out between the first and the last."
+    )
     random_seed: int | None = None
     started_at: datetime
     duration_ms: int

@@ -13,8 +13,9 @@ from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.references import unknown_references
 from droidfleet_shared.protocol.selector_rules import selector_findings
-from droidfleet_shared.protocol.steps import DEFAULT_INTERVAL_MS, DEFAULT_TIMEOUT_MS, MAX_TIMES, STEP_LISTS
-from droidfleet_shared.protocol.task import MAX_DEPTH, MAX_STEPS
+from droidfleet_shared.protocol.steps.base import DEFAULT_TIMEOUT_MS, STEP_LISTS
+from droidfleet_shared.protocol.steps.flow import MAX_DEPTH, MAX_STEPS
+from droidfleet_shared.protocol.steps.touching import DEFAULT_INTERVAL_MS, MAX_TIMES
 from droidfleet_shared.protocol.wording import name
 
 RawStep = tuple[Place, dict[str, Json]]

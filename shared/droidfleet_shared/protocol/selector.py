@@ -11,6 +11,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from droidfleet_shared.protocol.names import PackageName, Pattern, Text
+
 
 class ProtocolModel(BaseModel):
     """Base of every protocol model: camelCase in JSON, unknown fields refused, immutable, no coercion."""
@@ -24,19 +26,7 @@ class ProtocolModel(BaseModel):
     )
 
 
-Text = Annotated[str, Field(min_length=1, max_length=4096)]
-"""A label as people read it; literal, never syntax."""
-
-MAX_PATTERN_LENGTH = 512
 MAX_XPATH_LENGTH = 1_024
-
-Pattern = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN_LENGTH)]
-"""A full-match regular expression of bounded cost."""
-
-PACKAGE_PATTERN = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$"
-
-PackageName = Annotated[str, Field(min_length=1, max_length=255, pattern=PACKAGE_PATTERN)]
-"""An Android application id; the bare word `android` is one too (the system's own dialogs)."""
 
 MAX_INDEX = 9_999
 
@@ -62,6 +52,30 @@ TEXT_FIELDS = (
 
 PATTERN_FIELDS = ("textMatches", "descriptionMatches")
 """The fields that hold a regular expression."""
+
+
+VISUAL_FIELDS = ("ocrText", "image", "point")
+"""The fields that look at the picture of the screen instead of its tree. One stands alone, beside `index` at most."""
+
+DEFAULT_THRESHOLD_PERCENT = 90
+
+
+class ImageSelector(ProtocolModel):
+    """A part of the screen that looks like a picture of the task's `artifacts`."""
+
+    artifact: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        description="Name of the picture in the task's `artifacts`.", examples=["cart_icon"]
+    )
+    threshold: Annotated[int, Field(ge=50, le=100)] = Field(
+        DEFAULT_THRESHOLD_PERCENT, description="How alike, in percent, it must look.", examples=[90]
+    )
+
+
+class PointSelector(ProtocolModel):
+    """A point of the display, in percent of its width and height as it is turned."""
+
+    x_percent: Annotated[int, Field(ge=0, le=100)] = Field(description="From the left edge.", examples=[50])
+    y_percent: Annotated[int, Field(ge=0, le=100)] = Field(description="From the upper edge.", examples=[90])
 
 
 class Selector(ProtocolModel):
@@ -128,6 +142,21 @@ class Selector(ProtocolModel):
         description="An XPath 1.0 expression over the window's tree; stands alone.",
         examples=["//android.widget.Button[@text='OK']"],
     )
+
+    ocr_text: Text | None = Field(
+        None, description="A text that is read in the picture of the screen; stands alone.", examples=["Start game"]
+    )
+    image: ImageSelector | None = Field(
+        None,
+        description="A part of the screen that looks like a picture; stands alone.",
+        examples=[{"artifact": "cart_icon"}],
+    )
+    point: PointSelector | None = Field(
+        None,
+        description="A point, whatever is there; needs `allowPoint`.",
+        examples=[{"xPercent": 50, "yPercent": 90}],
+    )
+    allow_point: bool | None = Field(None, description="The author accepts that a point is touched unseen.")
 
     def given(self) -> dict[str, object]:
         """The fields that the author gave, by their protocol (camelCase) names, in the order of the model."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.names import MAX_PATTERN_LENGTH
 from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.references import literal
 from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
 from droidfleet_shared.protocol.selector import (
-    MAX_PATTERN_LENGTH,
     MAX_SELECTOR_DEPTH,
     MAX_SELECTORS,
     MAX_XPATH_LENGTH,

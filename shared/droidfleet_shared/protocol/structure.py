@@ -17,7 +17,8 @@ from droidfleet_shared.protocol.issues import MAX_ISSUES, Finding
 from droidfleet_shared.protocol.phrasing import Located, phrase
 from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.schema import JsonSchema, schema_of
-from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, STEP_LISTS, StepBase
+from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, StepBase
+from droidfleet_shared.protocol.steps.base import STEP_LISTS
 from droidfleet_shared.protocol.suggestions import meant_action
 from droidfleet_shared.protocol.task import TaskTemplate
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from droidfleet_shared.protocol.names import NAME_PATTERN, InputName, Text
 from droidfleet_shared.protocol.selector import ProtocolModel
-from droidfleet_shared.protocol.steps import NAME_PATTERN, Step
+from droidfleet_shared.protocol.steps import Step
+from droidfleet_shared.protocol.steps.flow import MAX_STEPS
 
 SCHEMA_VERSION = 1
-MAX_STEPS = 200
-MAX_DEPTH = 5
 MAX_REVISION = 2**31 - 1
 """What the API's int32 holds."""
 
@@ -23,6 +23,32 @@ ADDRESS_BYTES = 1024
 
 TaskId = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
 AgentName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
+
+
+MAX_INPUTS = 100
+MAX_VALUE_CHARACTERS = 16_384
+MAX_ARTIFACTS = 20
+MAX_ARTIFACT_CHARACTERS = 64 * 1024
+"""Of one picture in base64: a button of 48 KB of PNG, while the whole document stays within `MAX_DOCUMENT_BYTES`."""
+
+MAX_SEED = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exactly."""
+
+Value = Annotated[str, Field(max_length=MAX_VALUE_CHARACTERS)] | int | float | bool
+"""The value of an input. The rules compare it with the declared type."""
+
+ArtifactName = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME_PATTERN)]
+
+
+class InputDeclaration(ProtocolModel):
+    """A value that a task needs from outside. Without a default it must be given."""
+
+    type: Literal["string", "integer", "number", "boolean", "secret"] = Field(
+        description="What the value is. A `secret` is a text that no event, log or result ever shows.",
+        examples=["string"],
+    )
+    default: Value | None = Field(None, description="The value when none is given.", examples=["green tea"])
+    description: Text | None = Field(None, description="A text for people.", examples=["What to buy"])
 
 
 class TaskTemplate(ProtocolModel):
@@ -37,6 +63,23 @@ class TaskTemplate(ProtocolModel):
     )
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=MAX_STEPS, strict=False)] = Field(
         description="What to do, in order.", examples=[[{"id": "back", "action": "BACK"}]]
+    )
+    inputs: Annotated[dict[InputName, InputDeclaration], Field(max_length=MAX_INPUTS)] = Field(
+        default_factory=dict, description="The values that the task needs.", examples=[{"item": {"type": "string"}}]
+    )
+    input_values: Annotated[dict[InputName, Value], Field(max_length=MAX_INPUTS)] = Field(
+        default_factory=dict, description="Values for the declared inputs.", examples=[{"item": "green tea"}]
+    )
+    random_seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = Field(
+        None, description="Drives `probability` and random delays; left out: drawn and reported.", examples=[7]
+    )
+    artifacts: Annotated[
+        dict[ArtifactName, Annotated[str, Field(min_length=1, max_length=MAX_ARTIFACT_CHARACTERS)]],
+        Field(max_length=MAX_ARTIFACTS),
+    ] = Field(
+        default_factory=dict,
+        description="Pictures that `image` selectors compare with, PNG or JPEG in base64.",
+        examples=[{"cart_icon": "iVBORw0KGgo="}],
     )
     max_duration_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] | None = Field(
         None, description="Bound on the whole task.", examples=[60_000]
