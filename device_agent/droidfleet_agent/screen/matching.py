@@ -253,19 +253,19 @@ class Matcher:
     def _beside(self, name: str, anchor: Bounds) -> _Predicate:
         def left(node: Node) -> bool:
             mine = self.visible_bounds(node)
-            return mine.right <= anchor.left and _on_one_line(mine, anchor)
+            return mine.right <= anchor.left and on_one_line(mine, anchor)
 
         def right(node: Node) -> bool:
             mine = self.visible_bounds(node)
-            return mine.left >= anchor.right and _on_one_line(mine, anchor)
+            return mine.left >= anchor.right and on_one_line(mine, anchor)
 
         def above(node: Node) -> bool:
             mine = self.visible_bounds(node)
-            return mine.bottom <= anchor.top and _in_one_column(mine, anchor)
+            return mine.bottom <= anchor.top and in_one_column(mine, anchor)
 
         def below(node: Node) -> bool:
             mine = self.visible_bounds(node)
-            return mine.top >= anchor.bottom and _in_one_column(mine, anchor)
+            return mine.top >= anchor.bottom and in_one_column(mine, anchor)
 
         return {"leftOf": left, "rightOf": right, "above": above, "below": below}[name]
 
@@ -342,12 +342,14 @@ def _is_below(node: Node, ancestor: Node) -> bool:
     return False
 
 
-def _on_one_line(one: Bounds, other: Bounds) -> bool:
+def on_one_line(one: Bounds, other: Bounds) -> bool:
+    """Whether two visible parts stand beside each other: what `leftOf` and `rightOf` ask."""
     shared = min(one.bottom, other.bottom) - max(one.top, other.top)
     return shared > 0 and shared >= SAME_LINE_SHARE * min(one.bottom - one.top, other.bottom - other.top)
 
 
-def _in_one_column(one: Bounds, other: Bounds) -> bool:
+def in_one_column(one: Bounds, other: Bounds) -> bool:
+    """Whether one visible part stands over the other: what `above` and `below` ask."""
     shared = min(one.right, other.right) - max(one.left, other.left)
     return shared > 0 and shared >= SAME_LINE_SHARE * min(one.right - one.left, other.right - other.left)
 
