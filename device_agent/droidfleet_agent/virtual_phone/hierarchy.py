@@ -62,9 +62,8 @@ def _node(node: ViewNode, depth: int, max_depth: int, out: list[str]) -> None:
     out.append(f"{indent}<node{_attributes(node, node.index)}")
     start = len(out)
     if depth < max_depth:
-        for child in node.children:
-            if child.shown:
-                _node(child, depth + 1, max_depth, out)
+        for child in node.told():
+            _node(child, depth + 1, max_depth, out)
     if len(out) == start:
         out.append(" />")
     else:
@@ -85,9 +84,7 @@ def _compressed(node: ViewNode, index: int, depth: int, max_depth: int, out: lis
 def _important(node: ViewNode) -> list[ViewNode]:
     """The children that accessibility finds important; what is below an unimportant one moves up to its place."""
     found: list[ViewNode] = []
-    for child in node.children:
-        if not child.shown:
-            continue
+    for child in node.told():
         if child.text or child.description or child.clickable or child.scrollable or child.focusable or child.checkable:
             found.append(child)
         else:
@@ -113,7 +110,7 @@ def _attributes(node: ViewNode, index: int) -> str:
 def _stock(node: ViewNode, index: int, out: list[str]) -> None:
     attributes = _attributes(node, index)
     attributes = re.sub(r' visible-to-user="\w+"', "", attributes.partition(" drawing-order=")[0])
-    children = [child for child in node.children if child.shown]
+    children = node.told()
     out.append(f"<node{attributes}{'>' if children else ' />'}")
     for child in children:
         _stock(child, child.index, out)

@@ -107,7 +107,7 @@ def object_info(node: ViewNode, *, with_resource_name: bool) -> dict[str, object
     return {
         "bounds": {"left": left, "top": top, "right": right, "bottom": bottom},
         "visibleBounds": {"left": seen.left, "top": seen.top, "right": seen.right, "bottom": seen.bottom},
-        "childCount": sum(child.shown for child in node.children),
+        "childCount": len(node.told()),
         "className": node.class_name,
         "contentDescription": node.description,
         "packageName": node.package,
@@ -130,7 +130,7 @@ def _visible(root: ViewNode) -> Iterable[ViewNode]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(child for child in reversed(node.children) if child.shown)
+        stack.extend(reversed(node.told()))
 
 
 def _below(nodes: list[ViewNode]) -> list[ViewNode]:
@@ -143,8 +143,8 @@ def _beside(nodes: list[ViewNode]) -> list[ViewNode]:
         id(other): other
         for node in nodes
         if node.parent is not None
-        for other in node.parent.children
-        if other is not node and other.shown
+        for other in node.parent.told()
+        if other is not node
     }
     return list(found.values())
 

@@ -60,6 +60,7 @@ _KINDS: dict[str, tuple[Flow, str, str, wid.Size, wid.Size, bool]] = {
     "column": (Flow.COLUMN, _LINEAR, _VIEW, "fill", "wrap", False),
     "row": (Flow.ROW, _LINEAR, _VIEW, "fill", "wrap", False),
     "stack": (Flow.STACK, "android.widget.FrameLayout", _VIEW, "fill", "wrap", False),
+    "canvas": (Flow.STACK, "android.view.SurfaceView", "android.view.SurfaceView", "fill", "fill", False),
     "scroll": (Flow.SCROLL_DOWN, "android.widget.ScrollView", _VIEW, "fill", "fill", False),
     "list": (Flow.SCROLL_DOWN, "androidx.recyclerview.widget.RecyclerView", _VIEW, "fill", "fill", False),
     "text": (Flow.LEAF, "android.widget.TextView", "android.widget.TextView", "wrap", "wrap", False),

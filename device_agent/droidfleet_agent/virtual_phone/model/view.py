@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from droidfleet_agent.screen.node import Bounds
 from droidfleet_agent.virtual_phone.scenario.template import Scope
-from droidfleet_agent.virtual_phone.scenario.widgets import Base
+from droidfleet_agent.virtual_phone.scenario.widgets import Base, Canvas
 
 if TYPE_CHECKING:
     from droidfleet_agent.virtual_phone.model.spec import Spec
@@ -87,6 +87,10 @@ class ViewNode:
         child.drawing_order = child.index + 1
         self.children.append(child)
         return child
+
+    def told(self) -> list[ViewNode]:
+        """The children that accessibility tells of: those that are shown, and none of what is only drawn."""
+        return [] if isinstance(self.widget, Canvas) else [child for child in self.children if child.shown]
 
     def walk(self) -> Iterator[ViewNode]:
         """This node and everything below it, in document order."""

@@ -22,6 +22,7 @@ WIDGETS: Mapping[str, type[Model]] = {
     "column": widget_models.Column,
     "row": widget_models.Row,
     "stack": widget_models.Stack,
+    "canvas": widget_models.Canvas,
     "scroll": widget_models.Scroll,
     "list": widget_models.ListWidget,
     "text": widget_models.Text,

@@ -83,6 +83,12 @@ class Stack(Container):
     type: Literal["stack"]
 
 
+class Canvas(Container):
+    """Children over each other that are drawn and not in the tree, as in games and remote screens."""
+
+    type: Literal["canvas"]
+
+
 class Scroll(Container):
     """Scrolls; every child exists in the tree, those out of sight are not visible."""
 
@@ -225,6 +231,7 @@ Widget = TypeAliasType(
         Column
         | Row
         | Stack
+        | Canvas
         | Scroll
         | ListWidget
         | Text
@@ -247,6 +254,7 @@ Container.model_rebuild()
 Column.model_rebuild()
 Row.model_rebuild()
 Stack.model_rebuild()
+Canvas.model_rebuild()
 Scroll.model_rebuild()
 ListWidget.model_rebuild()
 Toolbar.model_rebuild()
