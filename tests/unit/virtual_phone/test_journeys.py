@@ -313,7 +313,7 @@ def test_developer_mode_needs_seven_taps() -> None:
     assert hand.phone.last_toast == "You are now a developer!"
 
 
-@pytest.mark.parametrize("name", shipped_scenarios())
+@pytest.mark.parametrize("name", sorted({*shipped_scenarios()} - {"game"}))
 def test_first_screen_is_as_rich_as_a_real_one(name: str) -> None:
     least = 40 if name == "login" else 80
 
@@ -329,3 +329,13 @@ def test_every_visible_node_lies_on_the_display(name: str) -> None:
         assert bounds.right <= 1080
         assert bounds.top >= 0
         assert bounds.bottom <= 2400
+
+
+def test_what_a_game_draws_is_touched_and_told_by_no_dump() -> None:
+    hand = shipped("game")
+    [start] = [node for root in hand.phone._roots() for node in root.walk() if node.text == "Start game"]
+
+    assert "Start game" not in hand.phone.dump()
+    assert hand.nodes(text="Start game") == []
+    assert hand.phone.tap(*start.visible_bounds.center)
+    assert len(hand.effects.of("game_started")) == 1
