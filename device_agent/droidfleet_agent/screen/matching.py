@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from droidfleet_agent.screen.node import Bounds, Node, Screen
+from droidfleet_agent.screen.sights import NOTHING_SEEN, Sights, is_visual, seen_nodes
 from droidfleet_agent.screen.xpath import WindowTree
 from droidfleet_shared.protocol.regexes import compile_pattern
 from droidfleet_shared.protocol.selector import Selector
@@ -86,10 +87,14 @@ class _Matches:
 
 
 class Matcher:
-    """Matches any number of selectors against one screen; what they share is computed once, when it is first needed."""
+    """Matches any number of selectors against one screen; what they share is computed once, when it is first needed.
 
-    def __init__(self, screen: Screen) -> None:
+    ``sights``: what was seen on the picture of that screen, for visual selectors.
+    """
+
+    def __init__(self, screen: Screen, sights: Sights = NOTHING_SEEN) -> None:
         self.screen = screen
+        self._sights = sights
         self._nodes: list[Node] = list(screen.root.walk()) if screen.root is not None else []
         self._order = {id(node): position for position, node in enumerate(self._nodes)}
         self._normal: dict[str, str] = {}
@@ -124,6 +129,10 @@ class Matcher:
         except _UnclearError:
             return False
 
+    def in_tree(self, node: Node) -> bool:
+        """Whether the node stands in the window's tree; what was seen on the picture does not."""
+        return id(node) in self._order
+
     def visible_bounds(self, node: Node) -> Bounds:
         """The node's bounds, clipped to the display and to the scrolling containers around it."""
         known = self._clipped.get(id(node))
@@ -149,6 +158,8 @@ class Matcher:
         Raises:
             _UnclearError: a relation does not name exactly one node.
         """
+        if is_visual(selector):
+            return _Matches(seen_nodes(selector, self.screen, self._sights), 0)
         if selector.xpath is not None:
             found: list[Node] = self._window_tree().find(selector.xpath)
         else:

@@ -35,6 +35,9 @@ class Sights:
     images: Mapping[ImageSelector, tuple[Sighting, ...]] = field(default_factory=dict)
 
 
+NOTHING_SEEN = Sights()
+
+
 def is_visual(selector: Selector) -> bool:
     """Whether the selector looks at the picture, or at a point, instead of the tree."""
     return selector.ocr_text is not None or selector.image is not None or selector.point is not None

@@ -46,6 +46,9 @@ def touch_point(matcher: Matcher, node: Node) -> tuple[int, int] | Covered:
     apps lay a clickable view without a label, or with the same one, over a row whose texts are not clickable.
     """
     target = matcher.visible_bounds(node)
+    if not matcher.in_tree(node):
+        # Seen on the picture, so nothing is drawn over it; what takes touches there is unknown to any tree.
+        return target.center
     covers = [_Cover(bounds) for bounds in matcher.screen.over if bounds.clipped(target).area]
     for other in matcher.visible_nodes():
         if other.clickable or other.long_clickable:

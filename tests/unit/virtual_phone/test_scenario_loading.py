@@ -21,8 +21,8 @@ VARIANTS = [(name, variant) for name in shipped_scenarios() for variant in (None
 EXAMPLES = re.findall(r"```yaml\n(format: 1\n.*?)```", (DOCS / "scenarios.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_four_scenarios_are_shipped() -> None:
-    assert shipped_scenarios() == ("chat", "login", "settings", "shop")
+def test_five_scenarios_are_shipped() -> None:
+    assert shipped_scenarios() == ("chat", "game", "login", "settings", "shop")
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
