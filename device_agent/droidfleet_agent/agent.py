@@ -18,6 +18,7 @@ from droidfleet_agent.link.desired import DesiredSync
 from droidfleet_agent.link.heartbeat import Heartbeats, Identity, NameTakenError, Vitals
 from droidfleet_agent.link.outbox import Outbox
 from droidfleet_agent.presence import Presence
+from droidfleet_agent.session.session import Session
 from droidfleet_agent.worker import Worker
 from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.bus.port import Bus, BusUnavailableError
@@ -82,6 +83,15 @@ class Agent:
             held_up=lambda: self._heartbeats.held_up,
             begun=begun,
         )
+        self._session = Session(
+            identity.name,
+            bus=bus,
+            phone=phone,
+            clock=clock,
+            ready=self.granted.is_set,
+            running=lambda: self._worker.running,
+            changed=self._allow_starts,
+        )
         self._outbox = Outbox(
             identity.name,
             bus=bus,
@@ -132,7 +142,7 @@ class Agent:
         """
         self._bus.on_connected(self._on_connected)
         forget_presence = self._presence.on_change(self._on_presence)
-        ends = (self._desired.subscribe(), self._heartbeats.subscribe())
+        ends = (self._desired.subscribe(), self._heartbeats.subscribe(), self._session.subscribe())
         if self._bus.connected:
             await self._on_connected()
         self._on_presence()
@@ -145,6 +155,7 @@ class Agent:
                         ("heartbeats", self._heartbeats.run()),
                         ("outbox", self._outbox.run()),
                         ("desired", self._desired.run()),
+                        ("session", self._session.run()),
                         ("phone info", self._follow_phone()),
                     )
                 ]
@@ -164,6 +175,7 @@ class Agent:
     async def _wind_down(self) -> None:
         try:
             async with asyncio.timeout(self._settings.stop_s):
+                await self._session.stop(STOPPING)
                 await self._worker.stop(STOPPING)
                 await self._outbox.flush()
         except TimeoutError:
@@ -210,7 +222,7 @@ class Agent:
 
     def _allow_starts(self) -> None:
         ready = self.granted.is_set() and self._refusal is None and self._phone_state is PhoneState.ONLINE
-        self._worker.allow_starts(ready)
+        self._worker.allow_starts(ready and not self._session.held)
 
     def _vitals(self) -> Vitals:
         worker = self._worker

@@ -149,7 +149,10 @@ class Worker:
         self._wake.set()
 
     def allow_starts(self, allowed: bool) -> None:
-        """Whether executions may begin: the name is granted and the phone is there. What runs goes on."""
+        """Whether executions may begin: the name is granted, the phone is there and nobody else acts on it.
+
+        What runs goes on.
+        """
         if allowed != self._may_start:
             self._may_start = allowed
             self._wake.set()
@@ -318,7 +321,8 @@ class Worker:
     # One execution.
 
     def _start(self, attempt: Attempt, group: asyncio.TaskGroup) -> None:
-        if self._stopping:
+        # It may have been withdrawn while other actions of the same pass were written.
+        if self._stopping or not self._may_start:
             return
         running = _Running(attempt.ref, RunControl())
         self._running = running

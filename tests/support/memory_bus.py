@@ -150,7 +150,14 @@ class MemoryBus(Bus):
             raise BusUnavailableError("BUS_UNAVAILABLE", "not connected.")
 
     async def _deliver(self, message: BusMessage) -> int:
-        heard = [handler for subject, handler in self._handlers if subject == message.subject]
+        heard = [handler for subject, handler in self._handlers if _fits(subject, message.subject)]
         for handler in heard:
             await handler(message)
         return len(heard)
+
+
+def _fits(wanted: str, subject: str) -> bool:
+    """Whether a subscription covers a subject; ``*`` stands for one token."""
+    tokens = subject.split(".")
+    pairs = zip(wanted.split("."), tokens, strict=False)
+    return len(wanted.split(".")) == len(tokens) and all(one in ("*", other) for one, other in pairs)
