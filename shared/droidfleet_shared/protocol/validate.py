@@ -6,15 +6,17 @@ memory are bounded by `task.MAX_DOCUMENT_BYTES`, whatever the document holds.
 
 from __future__ import annotations
 
+import itertools
 from typing import TypeVar
 
-from droidfleet_shared.protocol.advice import irreversible_effect
+from droidfleet_shared.protocol.advice import MAX_WARNINGS, warnings
 from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.issues import MAX_ISSUE_CHARACTERS, MAX_ISSUES, Finding, Issue, Validation
 from droidfleet_shared.protocol.jsontext import Parsed, parse
 from droidfleet_shared.protocol.pointers import DocumentOrder, Json
 from droidfleet_shared.protocol.references import literal_document
-from droidfleet_shared.protocol.rules import raw_steps, rule_findings
+from droidfleet_shared.protocol.rules import rule_findings
 from droidfleet_shared.protocol.structure import check
 from droidfleet_shared.protocol.task import ADDRESS_BYTES, MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
 
@@ -23,25 +25,25 @@ TaskT = TypeVar("TaskT", bound=TaskTemplate)
 _COVERS_WHAT_IS_IN_IT = {ValidationCode.UNKNOWN_FIELD, ValidationCode.WRONG_TYPE}
 
 
-def validate_task(text: str | bytes) -> Validation[Task]:
+def validate_task(text: str | bytes, *, words: EffectWords | None = None) -> Validation[Task]:
     """Validates a task document, as an agent is given it. Never raises for bad input.
 
     A template of the largest size is valid here too, once an agent's name and a revision are written into it.
     """
-    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES + ADDRESS_BYTES), text)
+    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES + ADDRESS_BYTES), text, words)
 
 
-def validate_template(text: str | bytes) -> Validation[TaskTemplate]:
+def validate_template(text: str | bytes, *, words: EffectWords | None = None) -> Validation[TaskTemplate]:
     """Validates a task template, as the library keeps it: a task without `assignedAgentName`."""
-    return _validation(TaskTemplate, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text)
+    return _validation(TaskTemplate, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text, words)
 
 
-def validate_document(text: str | bytes) -> Validation[TaskTemplate]:
+def validate_document(text: str | bytes, *, words: EffectWords | None = None) -> Validation[TaskTemplate]:
     """Validates a document that may be either: a task when it bears an `assignedAgentName`, else a template."""
     parsed = parse(text, max_bytes=MAX_DOCUMENT_BYTES)
     if isinstance(parsed.value, dict) and "assignedAgentName" in parsed.value:
-        return _validation(Task, parsed, text)
-    return _validation(TaskTemplate, parsed, text)
+        return _validation(Task, parsed, text, words)
+    return _validation(TaskTemplate, parsed, text, words)
 
 
 def check_agent(task: Task, own_name: str) -> str:
@@ -51,23 +53,20 @@ def check_agent(task: Task, own_name: str) -> str:
     return f"the task is assigned to agent {task.assigned_agent_name!r}; this agent is {own_name!r}"
 
 
-def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes) -> Validation[TaskT]:
+def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes, words: EffectWords | None) -> Validation[TaskT]:
     if not parsed.readable:
         return Validation(None, tuple(finding.issue() for finding in parsed.findings), (), None)
     document = parsed.value
     by_rules = rule_findings(document)
     task, by_structure = check(model, _for_models(document, text))
     findings = _without_echoes([*parsed.findings], by_structure, by_rules)
+    order = DocumentOrder(document)
     if findings:
-        order = DocumentOrder(document)
         findings.sort(key=lambda finding: order.key(finding.place))
         task = None
-    warnings = [
-        warning.issue()
-        for place, step in raw_steps(document)[:MAX_STEPS]
-        for warning in irreversible_effect(place, step)
-    ]
-    return Validation(task, _cut(findings), tuple(warnings), document)
+    advice = list(itertools.islice(warnings(document, task, words=words), MAX_WARNINGS))
+    advice.sort(key=lambda warning: order.key(warning.place))
+    return Validation(task, _cut(findings), tuple(warning.issue() for warning in advice), document)
 
 
 def _for_models(document: Json, text: str | bytes) -> Json:
