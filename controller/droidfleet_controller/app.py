@@ -21,6 +21,7 @@ from random import Random, SystemRandom
 import grpc
 import structlog
 
+from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
@@ -37,6 +38,7 @@ from droidfleet_controller.dispatch.states import LIVE
 from droidfleet_controller.dispatch.sweeper import Sweeper
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.fleet.device import DeviceState
+from droidfleet_controller.fleet.live import Live
 from droidfleet_controller.fleet.registry import MAX_ASKING, Registry
 from droidfleet_controller.http import HttpServer
 from droidfleet_controller.ids import new_id
@@ -346,6 +348,7 @@ class Controller:
             fleet=FleetServicer(
                 registry=self._registry, executions=reading, database=database, broadcast=self._broadcast
             ),
+            devices=DeviceServicer(live=Live(registry=self._registry, bus=self._bus)),
             tasks=TaskServicer(library=library),
             executions=ExecutionServicer(runs=runs, executions=reading, cancels=cancels, broadcast=self._broadcast),
             credentials=_server_credentials(tls),

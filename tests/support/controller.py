@@ -14,7 +14,14 @@ from pathlib import Path
 
 import grpc
 
-from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2_grpc
+from droidfleet.v1 import (
+    device_pb2_grpc,
+    execution_pb2,
+    execution_pb2_grpc,
+    fleet_pb2,
+    fleet_pb2_grpc,
+    task_pb2_grpc,
+)
 from droidfleet_controller.app import SERVE_FILE, serve
 from droidfleet_controller.settings import ServeSettings
 from droidfleet_shared.bus import subjects
@@ -70,6 +77,7 @@ class Api:
 
     def __post_init__(self) -> None:
         self.fleet: fleet_pb2_grpc.FleetServiceAsyncStub = fleet_pb2_grpc.FleetServiceStub(self.channel)
+        self.devices: device_pb2_grpc.DeviceServiceAsyncStub = device_pb2_grpc.DeviceServiceStub(self.channel)
         self.tasks: task_pb2_grpc.TaskServiceAsyncStub = task_pb2_grpc.TaskServiceStub(self.channel)
         self.executions: execution_pb2_grpc.ExecutionServiceAsyncStub = execution_pb2_grpc.ExecutionServiceStub(
             self.channel

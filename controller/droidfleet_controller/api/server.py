@@ -10,6 +10,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from droidfleet.v1 import (
+    device_pb2,
+    device_pb2_grpc,
     execution_pb2,
     execution_pb2_grpc,
     fleet_pb2,
@@ -17,6 +19,7 @@ from droidfleet.v1 import (
     task_pb2,
     task_pb2_grpc,
 )
+from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
@@ -35,6 +38,7 @@ STOP_GRACE_S = 2.0
 
 SERVICES = (
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
+    device_pb2.DESCRIPTOR.services_by_name["DeviceService"].full_name,
     task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
     execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
 )
@@ -56,6 +60,7 @@ class ApiServer:
         *,
         door: Door,
         fleet: FleetServicer,
+        devices: DeviceServicer,
         tasks: TaskServicer,
         executions: ExecutionServicer,
         credentials: grpc.ServerCredentials | None,
@@ -65,6 +70,7 @@ class ApiServer:
         self._server = aio.server(interceptors=[door], options=_OPTIONS)
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # exported by assignment
         fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, self._server)
+        device_pb2_grpc.add_DeviceServiceServicer_to_server(devices, self._server)
         task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, self._server)
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
