@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from droidfleet_shared.protocol.bounds import task_bound
 from droidfleet_shared.protocol.issues import Issue, Validation
 from droidfleet_shared.protocol.task import Task, TaskTemplate
 from droidfleet_shared.protocol.validate import validate_document, validate_template
+
+LONGEST_RUN_S = 10 * 365 * 86_400
+"""The bound of a task of nested loops may lie beyond every calendar; deadlines are dates, and nobody waits longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,5 @@ def _checked(body: str, validation: Validation[TaskTemplate]) -> Checked:
 
 
 def _bound_s(task: TaskTemplate) -> float:
-    """The longest that the task may run: every step ends by its own deadline, the whole by the task's."""
-    steps_ms = sum(step.timeout_ms for step in task.steps)
-    return min(steps_ms, task.max_duration_ms or steps_ms) / 1_000
+    """The longest that the task may run, `LONGEST_RUN_S` at most."""
+    return min(task_bound(task).total.time_ms, LONGEST_RUN_S * 1_000) / 1_000
