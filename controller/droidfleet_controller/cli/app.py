@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from droidfleet_controller.cli import failures
-from droidfleet_controller.cli.commands import devices, events, executions, serve, tasks
+from droidfleet_controller.cli.commands import device, devices, events, executions, record, serve, tasks
 from droidfleet_shared.errors import DroidfleetError
 from droidfleet_shared.exit_codes import ExitCode, exit_code
 
@@ -24,8 +24,10 @@ app = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.add_typer(devices.app, name="devices")
+app.add_typer(device.app, name="device")
 app.add_typer(tasks.app, name="task")
 app.add_typer(executions.app, name="execution")
+app.command("record")(record.record)
 app.command("events")(events.events)
 
 
@@ -49,6 +51,7 @@ def droidfleet(
       droidfleet serve                           the controller, on this machine
       droidfleet-agent supervise --nats URL      an agent for each attached phone
       droidfleet devices                         who is there
+      droidfleet record --device NAME            a task from what you do on a phone
       droidfleet task validate FILE              what is wrong with a task
       droidfleet task run FILE --device NAME     run it
     """

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
 
-from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
+from droidfleet.v1 import (
+    device_pb2,
+    device_pb2_grpc,
+    execution_pb2,
+    execution_pb2_grpc,
+    fleet_pb2,
+    fleet_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
+)
 from droidfleet_controller.cli.access import Access
 from droidfleet_controller.cli.failures import from_rpc
 from droidfleet_shared.net import parse_endpoint
@@ -27,6 +36,12 @@ CALL_S = 10.0
 
 RUN_S = 60.0
 """Deadline of a run: one transaction for up to 10,000 devices."""
+
+LOOK_S = 30.0
+"""Deadline of a look at a phone: the first one may have to start what the phone answers with."""
+
+STEP_S = 150.0
+"""Deadline of one live step, which the agent bounds at two minutes."""
 
 STREAM_S = 60.0
 """How long one stream stays open before it is opened anew, so that a dead peer is noticed; a watch has no end."""
@@ -64,6 +79,7 @@ class ControllerClient:
         self._metadata = access.metadata(self.address)
         self._channel = access.channel(self.address, options=_OPTIONS)
         self._fleet = fleet_pb2_grpc.FleetServiceStub(self._channel)
+        self._devices = device_pb2_grpc.DeviceServiceStub(self._channel)
         self._tasks = task_pb2_grpc.TaskServiceStub(self._channel)
         self._executions = execution_pb2_grpc.ExecutionServiceStub(self._channel)
 
@@ -118,6 +134,45 @@ class ControllerClient:
         for response in self._resumed(opened, quiet=follow):
             cursor = response.event.event_id
             yield response.event
+
+    # --- one device, live
+
+    def tree(self, device: str, *, with_xml: bool = False) -> device_pb2.GetTreeResponse:
+        """What the device's active window shows."""
+        request = device_pb2.GetTreeRequest(device=device, with_xml=with_xml)
+        with self._errors():
+            return self._devices.GetTree(request, timeout=LOOK_S, metadata=self._metadata)
+
+    def screenshot(self, device: str) -> device_pb2.GetScreenshotResponse:
+        """A picture of the device's display."""
+        request = device_pb2.GetScreenshotRequest(device=device)
+        with self._errors():
+            return self._devices.GetScreenshot(request, timeout=LOOK_S, metadata=self._metadata)
+
+    def open_session(self, device: str, *, holder: str, ttl: timedelta) -> str:
+        """The id of a session, which holds for ``ttl`` unless it is renewed."""
+        request = device_pb2.OpenSessionRequest(device=device, holder=holder)
+        request.ttl.FromTimedelta(ttl)
+        with self._errors():
+            return self._devices.OpenSession(request, timeout=CALL_S, metadata=self._metadata).session_id
+
+    def renew_session(self, device: str, session_id: str) -> None:
+        """Keeps a session open for as long again."""
+        request = device_pb2.RenewSessionRequest(device=device, session_id=session_id)
+        with self._errors():
+            self._devices.RenewSession(request, timeout=CALL_S, metadata=self._metadata)
+
+    def close_session(self, device: str, session_id: str) -> None:
+        """Ends a session."""
+        request = device_pb2.CloseSessionRequest(device=device, session_id=session_id)
+        with self._errors():
+            self._devices.CloseSession(request, timeout=CALL_S, metadata=self._metadata)
+
+    def run_step(self, device: str, session_id: str, step: str, *, request_id: str) -> execution_pb2.TaskResult:
+        """The result of one step, which is run once for each ``request_id``."""
+        request = device_pb2.RunStepRequest(device=device, session_id=session_id, step_json=step, request_id=request_id)
+        with self._errors():
+            return self._devices.RunStep(request, timeout=STEP_S, metadata=self._metadata).result
 
     # --- tasks
 
