@@ -5,13 +5,16 @@ Never sends anything: the outbox does (`link.outbox`).
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from droidfleet_agent.engine.control import RunObserver
-from droidfleet_agent.journal.port import Journal
+from droidfleet_agent.journal.port import Journal, JournalFullError
+from droidfleet_shared.artifacts import MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS
 from droidfleet_shared.bus.messages import (
     MAX_MESSAGE_BYTES,
+    ArtifactStored,
     Event,
     ExecutionAccepted,
     ExecutionFinished,
@@ -22,7 +25,7 @@ from droidfleet_shared.bus.messages import (
     StepStarted,
 )
 from droidfleet_shared.clock import Clock
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, StepResult, TaskResult
 
 Make = Callable[[int], Event]
 
@@ -58,10 +61,15 @@ class Reporter:
             message=message[:KEPT_MESSAGE_CHARACTERS],
         )
 
-    def started(self, ref: ExecutionRef) -> Make:
+    def started(self, ref: ExecutionRef, *, random_seed: int) -> Make:
         at = self.clock.now()
         return lambda sequence: ExecutionStarted(
-            agent=self.agent, execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=at
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            random_seed=random_seed,
         )
 
     def step_started(self, ref: ExecutionRef, step_id: str, path: str) -> Make:
@@ -74,6 +82,21 @@ class Reporter:
             at=at,
             step_id=step_id,
             path=path,
+        )
+
+    def artifact(self, ref: ExecutionRef, step_id: str, path: str, artifact: ArtifactModel, data: bytes) -> Make:
+        at = self.clock.now()
+        text = b64encode(data).decode()
+        return lambda sequence: ArtifactStored(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            step_id=step_id,
+            path=path,
+            artifact=artifact.model_copy(update={"inline": None}),
+            data=text,
         )
 
     def step_finished(self, ref: ExecutionRef, result: StepResult) -> Make:
@@ -104,24 +127,57 @@ class Reporter:
 
 
 class JournalObserver(RunObserver):
-    """Writes what a run does, before it goes on. ``written`` is called after each event."""
+    """Writes what a run does, before it goes on. ``written`` is called after each event.
+
+    An artifact for which there is no room, in the run's bounds or in the journal, is left out and counted: what a task
+    does to a phone does not depend on pictures of it.
+    """
 
     def __init__(self, journal: Journal, ref: ExecutionRef, reporter: Reporter, written: Callable[[], None]) -> None:
         self._journal = journal
         self._ref = ref
         self._reporter = reporter
         self._written = written
+        self._step = ("", "")
+        self._artifacts = 0
+        self._artifact_bytes = 0
+        self.left_out = 0
+        """How many artifacts were not kept."""
 
     async def step_started(self, step_id: str, path: str) -> None:
+        self._step = (step_id, path)
         await self._journal.append(self._ref, self._reporter.step_started(self._ref, step_id, path))
         self._written()
 
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         await self._journal.dispatching(self._ref, step_id=step_id, path=path, ordinal=ordinal)
 
+    async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:
+        if self._artifacts >= MAX_RUN_ARTIFACTS or self._artifact_bytes + len(data) > MAX_RUN_ARTIFACT_BYTES:
+            self.left_out += 1
+            return
+        try:
+            await self._journal.append(self._ref, self._reporter.artifact(self._ref, *self._step, artifact, data))
+        except JournalFullError:
+            self.left_out += 1
+            return
+        self._artifacts += 1
+        self._artifact_bytes += len(data)
+        self._written()
+
     async def step_finished(self, result: StepResult) -> None:
         await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result))
         self._written()
+
+    def noted(self, result: TaskResult) -> TaskResult:
+        """The result, with a word about what was left out."""
+        if not self.left_out:
+            return result
+        note = (
+            f"[{self.left_out} artifact(s) not kept: a run has {MAX_RUN_ARTIFACTS} and "
+            f"{MAX_RUN_ARTIFACT_BYTES // 1_000_000} MB at most, and an agent without its broker has no room for many]"
+        )
+        return result.model_copy(update={"message": f"{result.message} {note}".strip()})
 
 
 # Cutting: a result that the broker does not take would be lost as a whole, and would close the connection.
@@ -167,17 +223,20 @@ def _each_step(cut: Callable[[StepResult], StepResult]) -> Callable[[TaskResult]
 
 
 def _short_outputs(result: TaskResult) -> TaskResult:
-    def short(value: str | list[str]) -> str:
-        text = value if isinstance(value, str) else "\n".join(value)
-        kept = text[:KEPT_OUTPUT_CHARACTERS]
-        return kept if kept == text else f"{kept}[cut here: {len(text) - len(kept)} characters more]"
+    return result.model_copy(update={"outputs": {name: _short_output(each) for name, each in result.outputs.items()}})
 
-    return result.model_copy(update={"outputs": {name: short(value) for name, value in result.outputs.items()}})
+
+def _short_output(value: OutputValue) -> str:
+    text = value if isinstance(value, str) else "\n".join(each or "" for each in value)
+    kept = text[:KEPT_OUTPUT_CHARACTERS]
+    return kept if kept == text else f"{kept}[cut here: {len(text) - len(kept)} characters more]"
 
 
 def _last_steps(result: TaskResult) -> TaskResult:
     kept = tuple(_short_message(step) for step in result.steps[-KEPT_STEPS:])
-    return result.model_copy(update={"steps": kept, "message": result.message[:KEPT_MESSAGE_CHARACTERS]})
+    omitted = result.steps_omitted + len(result.steps) - len(kept)
+    message = result.message[:KEPT_MESSAGE_CHARACTERS]
+    return result.model_copy(update={"steps": kept, "steps_omitted": omitted, "message": message})
 
 
 _TASK_CUTS: tuple[tuple[str, Callable[[TaskResult], TaskResult]], ...] = (

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from random import Random, SystemRandom
 from typing import assert_never
 
 import structlog
@@ -43,7 +44,7 @@ from droidfleet_shared.bus.messages import Assignment, DesiredState, Event, Exec
 from droidfleet_shared.clock import Clock, Deadline
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import TaskResult
-from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.protocol.task import MAX_SEED, Task
 from droidfleet_shared.protocol.validate import check_agent, validate_task
 
 log = structlog.get_logger(__name__)
@@ -83,7 +84,8 @@ class Worker:
     """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state.
 
     ``host_id``: of this host; documents for another one are left alone. ``held_up``: whether the name
-    is in doubt before anybody says so. ``begun``: for a journal that does not outlive its process.
+    is in doubt before anybody says so. ``begun``: for a journal that does not outlive its process. ``random`` draws the
+    seeds of tasks that name none.
     """
 
     def __init__(
@@ -97,12 +99,14 @@ class Worker:
         changed: Callable[[], None],
         held_up: Callable[[], bool] = lambda: False,
         begun: BegunLog | None = None,
+        random: Random = SystemRandom(),  # noqa: B008  # without a state
     ) -> None:
         self._agent = agent
         self._host_id = host_id
         self._engine = Engine(phone, clock=clock)
         self._journal = journal
         self._begun = begun
+        self._random = random
         self._clock = clock
         self._changed = changed
         self._held_up = held_up
@@ -333,45 +337,57 @@ class Worker:
         ref = attempt.ref
         bound = log.bind(execution_id=ref.execution_id, attempt=ref.attempt)
         try:
+            task, seed = self._seeded(validate_task(attempt.task).require())
             # From here on the attempt has begun, and will not begin again, in this process or the next.
             if self._begun is not None:
                 await self._begun.add(ref)
-            await self._journal.append(ref, self._reporter.started(ref))
+            await self._journal.append(ref, self._reporter.started(ref, random_seed=seed))
             self._start_by.pop(key(ref), None)
             self._changed()
             bound.info("execution_started")
-            result = await self._run_engine(attempt, control)
+            result = await self._run_engine(task, ref, control)
             if result is not None:
                 await self._journal.append(ref, self._reporter.finished(ref, result))
-                bound.info("execution_finished", code=result.code, duration_ms=result.duration_ms)
+                unsent = (await self._known(ref)).unsent
+                bound.info("execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=unsent)
         finally:
             self._running = None
             self._idle.set()
             self._wake.set()
             self._changed()
 
-    async def _run_engine(self, attempt: Attempt, control: RunControl) -> TaskResult | None:
+    def _seeded(self, task: Task) -> tuple[Task, int]:
+        """The task with its seed, drawn here where it names none: what is reported first is what the run uses."""
+        seed = self._random.randint(0, MAX_SEED) if task.random_seed is None else task.random_seed
+        return task.model_copy(update={"random_seed": seed}), seed
+
+    async def _run_engine(self, task: Task, ref: ExecutionRef, control: RunControl) -> TaskResult | None:
         """The result, or None when the engine broke: then the attempt counts as interrupted, like after a crash."""
-        observer = JournalObserver(self._journal, attempt.ref, self._reporter, self._changed)
+        observer = JournalObserver(self._journal, ref, self._reporter, self._changed)
         try:
             result = await self._engine.run(
-                validate_task(attempt.task).require(),
-                execution_id=attempt.ref.execution_id,
+                task,
+                execution_id=ref.execution_id,
                 agent_name=self._agent,
                 observer=observer,
                 control=control,
             )
         except Exception:
-            log.exception("execution_broke", execution_id=attempt.ref.execution_id)
+            log.exception("execution_broke", execution_id=ref.execution_id)
             return None
+        result = observer.noted(result)
         if self._stopping and result.code is StepCode.CANCELLED and control.reason == self._stopping:
             # Nobody cancelled it: the agent went away under it.
             return result.model_copy(update={"code": StepCode.AGENT_RESTARTED})
         return result
 
     async def _unstarted(self, ref: ExecutionRef, reason: str) -> TaskResult:
-        [attempt] = [each for each in await self._journal.attempts() if key(each.ref) == key(ref)]
+        attempt = await self._known(ref)
         return self._ended(attempt, StepCode.CANCELLED, f"Cancelled before its first step: {reason}")
+
+    async def _known(self, ref: ExecutionRef) -> Attempt:
+        [attempt] = [each for each in await self._journal.attempts() if key(each.ref) == key(ref)]
+        return attempt
 
     def _interrupted(self, attempt: Attempt) -> TaskResult:
         step = attempt.open_step

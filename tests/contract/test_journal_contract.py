@@ -11,6 +11,7 @@ from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, OpenStep
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     Event,
     ExecutionAccepted,
     ExecutionFinished,
@@ -21,7 +22,7 @@ from droidfleet_shared.bus.messages import (
     StepStarted,
 )
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A = ExecutionRef(execution_id="a", attempt=1)
@@ -111,6 +112,21 @@ def _finished(ref: ExecutionRef) -> Make:
     )
     return lambda sequence: ExecutionFinished(
         agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW, result=result
+    )
+
+
+def _artifact(ref: ExecutionRef, data: str = "AAAA") -> Make:
+    artifact = ArtifactModel(name="page", media_type="image/png", sha256="0" * 64, size_bytes=3)
+    return lambda sequence: ArtifactStored(
+        agent="phone",
+        execution_id=ref.execution_id,
+        attempt=ref.attempt,
+        sequence=sequence,
+        at=NOW,
+        step_id="s1",
+        path="/steps/0",
+        artifact=artifact,
+        data=data,
     )
 
 
@@ -209,7 +225,7 @@ async def test_an_accepted_attempt_may_be_refused_later_and_a_running_one_may_no
 
 async def test_an_ended_attempt_takes_no_more_events(journal: Journal) -> None:
     await _ended(journal, A)
-    for make in (_started(A), _step_started(A), _step_finished(A), _finished(A), _rejected(A)):
+    for make in (_started(A), _step_started(A), _artifact(A), _step_finished(A), _finished(A), _rejected(A)):
         with pytest.raises(IllegalMoveError):
             await journal.append(A, make)
 
@@ -297,6 +313,51 @@ async def test_past_its_bound_the_oldest_progress_goes_and_nothing_else(open_jou
         await journal.append(A, _step_finished(A, f"s{number}", f"/steps/{number}"))
     await journal.append(A, _finished(A))
     assert [event.sequence for event in await journal.outbox(100)] == [1, 2, 9, 10, 11, 12, 13]
+
+
+async def test_progress_that_had_to_make_room_is_counted_with_its_attempt(open_journal: Open) -> None:
+    journal = open_journal(Limits(progress=2))
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    for _ in range(3):
+        await journal.append(A, _step_started(A))
+        await journal.append(A, _step_finished(A))
+    assert (await _only(journal)).unsent == 4
+
+
+async def test_sent_progress_takes_no_room(open_journal: Open) -> None:
+    journal = open_journal(Limits(progress=2))
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    for _ in range(1_000):
+        await journal.append(A, _step_started(A))
+        await journal.append(A, _step_finished(A))
+        await journal.sent(await journal.outbox(10))
+    assert (await _only(journal)).unsent == 0
+
+
+async def test_an_artifact_is_kept_within_its_open_step(journal: Journal) -> None:
+    await _take_on(journal, A)
+    with pytest.raises(IllegalMoveError):
+        await journal.append(A, _artifact(A))
+    await journal.append(A, _started(A))
+    await journal.append(A, _step_started(A))
+    event = await journal.append(A, _artifact(A))
+    assert (await journal.outbox(10))[-1] == event
+    assert (await _only(journal)).open_step is not None
+
+
+async def test_an_artifact_that_does_not_fit_is_refused_until_others_are_sent(open_journal: Open) -> None:
+    journal = open_journal(Limits(artifact_bytes=10))
+    await _take_on(journal, A)
+    await journal.append(A, _started(A))
+    await journal.append(A, _artifact(A, "A" * 8))
+    before = await _only(journal)
+    with pytest.raises(JournalFullError):
+        await journal.append(A, _artifact(A, "A" * 8))
+    assert await _only(journal) == before
+    await journal.sent(await journal.outbox(10))
+    await journal.append(A, _artifact(A, "A" * 8))
 
 
 async def test_names_of_forgotten_attempts_are_bounded(open_journal: Open) -> None:

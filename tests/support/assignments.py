@@ -19,11 +19,10 @@ TAP_TEA: dict[str, object] = {"id": "tea", "action": "CLICK", "selector": {"text
 SEE_SHOP: dict[str, object] = {"id": "shop", "action": "WAIT", "selector": {"text": "Shop"}}
 
 
-def task_text(*steps: dict[str, object], agent: str = AGENT, task_id: str = "task") -> str:
-    """A task document; without steps one that succeeds on the home page of `support.shop`."""
-    return json.dumps(
-        {"schemaVersion": 1, "taskId": task_id, "assignedAgentName": agent, "steps": list(steps) or [SEE_SHOP]}
-    )
+def task_text(*steps: dict[str, object], agent: str = AGENT, task_id: str = "task", **fields: object) -> str:
+    """A task document with further ``fields``; without steps one that succeeds on the home page of `support.shop`."""
+    body = {"schemaVersion": 1, "taskId": task_id, "assignedAgentName": agent, "steps": list(steps) or [SEE_SHOP]}
+    return json.dumps(body | fields)
 
 
 def assignment(

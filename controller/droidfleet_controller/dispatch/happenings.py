@@ -10,6 +10,7 @@ from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.progress import Label
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     Event,
     ExecutionAccepted,
     ExecutionFinished,
@@ -48,9 +49,12 @@ def happening(kind: str, execution: Execution, *, now: datetime) -> FleetEvent:
 
 
 def reported(event: Event, label: Label, *, now: datetime) -> FleetEvent:
-    """What an agent reported. A final result is kept whole beside the log, so its steps are left out here."""
-    steps = {"result": {"steps"}} if isinstance(event, ExecutionFinished) else {}
-    exclude: dict[str, bool | set[str]] = dict.fromkeys(_KEPT_ELSEWHERE, True) | steps
+    """What an agent reported. What is kept beside the log is left out here: a result's steps, an artifact's content."""
+    exclude: dict[str, bool | set[str]] = dict.fromkeys(_KEPT_ELSEWHERE, True)
+    if isinstance(event, ExecutionFinished):
+        exclude["result"] = {"steps"}
+    if isinstance(event, ArtifactStored):
+        exclude["data"] = True
     payload = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
     if label:
         payload["label"] = label.value
@@ -90,6 +94,8 @@ def _sentence(event: Event) -> str:
             return "started"
         case StepStarted():
             return f"step {event.step_id} started"
+        case ArtifactStored():
+            return f"step {event.step_id} kept {event.artifact.name} ({event.artifact.size_bytes} bytes)"
         case StepFinished():
             return f"step {event.result.id} ended, {_how(event.result.code, event.result.detail, event.result.message)}"
         case ExecutionFinished():

@@ -15,6 +15,7 @@ from droidfleet_controller.dispatch import states
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     Event,
     ExecutionAccepted,
     ExecutionFinished,
@@ -54,7 +55,7 @@ def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
     match event:
         case ExecutionAccepted():
             return _advance(execution, ExecutionState.ACCEPTED, now)
-        case ExecutionStarted():
+        case ExecutionStarted() | ArtifactStored():
             return _advance(execution, ExecutionState.RUNNING, now)
         case StepStarted() | StepFinished():
             return _step(execution, event, now)

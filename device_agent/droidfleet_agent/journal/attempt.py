@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     Event,
     ExecutionAccepted,
     ExecutionFinished,
@@ -44,7 +45,8 @@ class OpenStep:
 class Attempt:
     """``task``: the document's text. ``start_by``: it must not begin later (the host's clock); None: no limit.
 
-    ``open_step``: where a crash leaves an action in doubt. ``last``: what ended it, to be sent until it is recorded.
+    ``open_step``: where a crash leaves an action in doubt. ``unsent``: how many of its step events had to make room and
+    were never sent. ``last``: what ended it, to be sent until it is recorded.
     """
 
     ref: ExecutionRef
@@ -53,6 +55,7 @@ class Attempt:
     phase: Phase = Phase.ACCEPTED
     sequence: int = 0
     open_step: OpenStep | None = None
+    unsent: int = 0
     last: ExecutionFinished | ExecutionRejected | None = None
 
 
@@ -72,21 +75,24 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
     phase = attempt.phase
     match event:
         case ExecutionAccepted() if phase is Phase.ACCEPTED and attempt.sequence == 0:
-            return moved
+            pass
+        case ArtifactStored() if phase is Phase.RUNNING:
+            pass
         case ExecutionStarted() if phase is Phase.ACCEPTED and attempt.sequence > 0:
-            return replace(moved, phase=Phase.RUNNING)
+            moved = replace(moved, phase=Phase.RUNNING)
         case StepStarted() if phase is Phase.RUNNING:
-            return replace(moved, open_step=OpenStep(event.step_id, event.path))
+            moved = replace(moved, open_step=OpenStep(event.step_id, event.path))
         case StepFinished() if phase is Phase.RUNNING:
-            return replace(moved, open_step=None)
+            moved = replace(moved, open_step=None)
         case ExecutionFinished() if phase is not Phase.ENDED and attempt.sequence > 0:
-            return replace(moved, phase=Phase.ENDED, last=event)
+            moved = replace(moved, phase=Phase.ENDED, last=event)
         case ExecutionRejected() if phase is Phase.ACCEPTED:
-            return replace(moved, phase=Phase.ENDED, last=event)
+            moved = replace(moved, phase=Phase.ENDED, last=event)
         case (
             ExecutionAccepted()
             | ExecutionStarted()
             | StepStarted()
+            | ArtifactStored()
             | StepFinished()
             | ExecutionFinished()
             | ExecutionRejected()
@@ -94,6 +100,7 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
             raise _illegal(attempt, event)
         case _:
             assert_never(event)
+    return moved
 
 
 def after_dispatching(attempt: Attempt, *, step_id: str, path: str, ordinal: int) -> Attempt:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, Phase, after_dispatching, after_event, key
 from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
-from droidfleet_shared.bus.messages import Event, ExecutionRef, StepFinished, StepStarted
+from droidfleet_shared.bus.messages import ArtifactStored, Event, ExecutionRef, StepFinished, StepStarted
 
 _EventKey = tuple[str, int, int]
 
@@ -19,6 +20,8 @@ class MemoryJournal(Journal):
         self._limits = limits
         self._attempts: dict[tuple[str, int], Attempt] = {}
         self._outbox: dict[_EventKey, Event] = {}
+        self._progress: dict[_EventKey, None] = {}
+        self._artifact_bytes = 0
         self._forgotten: dict[tuple[str, int], None] = {}
 
     async def attempts(self) -> Sequence[Attempt]:
@@ -49,7 +52,11 @@ class MemoryJournal(Journal):
 
     async def sent(self, events: Sequence[Event]) -> None:
         for event in events:
-            self._outbox.pop(_event_key(event), None)
+            name = _event_key(event)
+            sent = self._outbox.pop(name, None)
+            self._progress.pop(name, None)
+            if isinstance(sent, ArtifactStored):
+                self._artifact_bytes -= len(sent.data)
 
     async def forget(self, refs: Sequence[ExecutionRef]) -> None:
         for ref in refs:
@@ -71,17 +78,25 @@ class MemoryJournal(Journal):
 
     def _write(self, attempt: Attempt, make: Callable[[int], Event]) -> Event:
         event = make(attempt.sequence + 1)
-        self._attempts[key(attempt.ref)] = after_event(attempt, event)
+        moved = after_event(attempt, event)
+        size = len(event.data) if isinstance(event, ArtifactStored) else 0
+        if size and self._artifact_bytes + size > self._limits.artifact_bytes:
+            raise JournalFullError("JOURNAL_FULL", f"{self._artifact_bytes} bytes of artifacts wait to be sent.")
+        self._artifact_bytes += size
+        self._attempts[key(attempt.ref)] = moved
         self._outbox[_event_key(event)] = event
-        self._drop_old_progress()
+        if isinstance(event, StepStarted | StepFinished):
+            self._progress[_event_key(event)] = None
+            self._drop_old_progress()
         return event
 
     def _drop_old_progress(self) -> None:
-        if len(self._outbox) <= self._limits.progress:
-            return
-        progress = [name for name, event in self._outbox.items() if isinstance(event, StepStarted | StepFinished)]
-        for name in progress[: max(0, len(progress) - self._limits.progress)]:
-            del self._outbox[name]
+        while len(self._progress) > self._limits.progress:
+            name = next(iter(self._progress))
+            del self._progress[name], self._outbox[name]
+            attempt = self._attempts.get(name[:2])
+            if attempt is not None:
+                self._attempts[name[:2]] = replace(attempt, unsent=attempt.unsent + 1)
 
 
 def _event_key(event: Event) -> _EventKey:

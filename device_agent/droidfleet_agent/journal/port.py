@@ -16,18 +16,20 @@ class Limits:
     """What a journal holds at most.
 
     ``attempts``: taken on and not yet recorded. A document carries four; more pile up only when the controller does not
-    record. ``progress``: unsent events of steps; past it the oldest go, for the result of an execution holds all of its
-    steps anyway. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot start them
-    again; past it the oldest go.
+    record. ``progress``: unsent events of steps; past it the oldest go and are counted (`Attempt.unsent`), for the
+    result of an execution holds its steps anyway. ``artifact_bytes``: unsent artifacts, as they are sent (base64); one
+    that does not fit is refused. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot
+    start them again; past it the oldest go.
     """
 
     attempts: int = 256
     progress: int = 4_096
+    artifact_bytes: int = 32 * 1024 * 1024
     forgotten: int = 4_096
 
 
 class JournalFullError(ExhaustedError):
-    """No room for another attempt until the controller records some."""
+    """No room for another attempt until the controller records some, or for an artifact until others are sent."""
 
 
 class Journal(ABC):
@@ -67,6 +69,7 @@ class Journal(ABC):
 
         Raises:
             IllegalMoveError: the attempt is unknown or not in a phase that allows it.
+            JournalFullError: there is no room for an artifact.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
 from droidfleet_shared.errors import DroidfleetError
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 900 * 1024
@@ -209,6 +209,16 @@ class StepStarted(EventBase):
     path: str
 
 
+class ArtifactStored(EventBase):
+    """Something too large for a result, kept by a step that goes on; comes before the step's end."""
+
+    kind: Literal["ArtifactStored"] = "ArtifactStored"
+    step_id: str
+    path: str
+    artifact: ArtifactModel
+    data: str = Field(description="The content in base64; at most `artifacts.MAX_ARTIFACT_BYTES` before that.")
+
+
 class StepFinished(EventBase):
     """A step ended."""
 
@@ -224,7 +234,13 @@ class ExecutionFinished(EventBase):
 
 
 Event = Annotated[
-    ExecutionAccepted | ExecutionRejected | ExecutionStarted | StepStarted | StepFinished | ExecutionFinished,
+    ExecutionAccepted
+    | ExecutionRejected
+    | ExecutionStarted
+    | StepStarted
+    | ArtifactStored
+    | StepFinished
+    | ExecutionFinished,
     Field(discriminator="kind"),
 ]
 

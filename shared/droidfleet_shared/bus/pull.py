@@ -21,6 +21,10 @@ _EXPIRY_SLACK_S = 1.0
 _QUEUE_FACTOR = 2
 """Messages of an expired pull may still arrive beside those of the next one."""
 
+_MAX_PULL_BYTES = 16 * 1024 * 1024
+"""Of one pull's messages together, since some hold artifacts: a batch of those would be a quarter of a gigabyte. Far
+above the largest single message, which would never come otherwise."""
+
 _NO_RESPONDERS = "503"
 _CONSUMER_GONE = "409"
 
@@ -70,7 +74,13 @@ class PullReader:
         self._outstanding_until = asyncio.get_running_loop().time() + expires_s + _EXPIRY_SLACK_S
         await self._client.publish(
             f"$JS.API.CONSUMER.MSG.NEXT.{self._consumer.stream}.{self._consumer.name}",
-            json.dumps({"batch": self._batch, "expires": int(expires_s * 1e9)}).encode(),
+            json.dumps(
+                {
+                    "batch": self._batch,
+                    "expires": int(expires_s * 1e9),
+                    "max_bytes": _MAX_PULL_BYTES,
+                }
+            ).encode(),
             reply=self._inbox,
         )
 

@@ -13,9 +13,10 @@ from droidfleet_agent.driver.memory import Done, Fault, MemoryPhone
 from droidfleet_agent.journal.attempt import Attempt, Phase
 from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.memory import MemoryJournal
+from droidfleet_agent.journal.port import Limits
 from droidfleet_agent.reporting import Reporter
 from droidfleet_agent.worker import RESEND_FIRST_S, TICK_S, Worker
-from droidfleet_shared.bus.messages import Event, ExecutionFinished, ExecutionRejected, Wanted
+from droidfleet_shared.bus.messages import Event, ExecutionFinished, ExecutionRejected, ExecutionStarted, Wanted
 from droidfleet_shared.errors import ExhaustedError
 from droidfleet_shared.protocol.codes import StepCode
 from support.assignments import AGENT, SEE_SHOP, TAP_TEA, WAIT_FOR_NOTHING, assignment, document, ref, task_text
@@ -302,12 +303,35 @@ async def test_an_action_is_announced_in_the_journal_before_the_phone_is_touched
     assert bench.phone.done == [Done("tap", target="Tea", point=bench.phone.done[0].point)]
 
 
+async def test_the_start_is_reported_with_the_seed_of_the_run() -> None:
+    async with working(Bench()) as bench:
+        bench.worker.want(document(1, assignment("a"), assignment("b", task=task_text(randomSeed=7))))
+        await settle()
+        drawn, given = (await bench.events("a"))[1], (await bench.events("b"))[1]
+        assert isinstance(drawn, ExecutionStarted)
+        assert isinstance(given, ExecutionStarted)
+        assert drawn.random_seed is not None
+        assert given.random_seed == 7
+
+
+async def test_a_long_loop_without_a_broker_keeps_the_journal_small() -> None:
+    rounds: list[dict[str, object]] = [
+        {"id": f"s{number}", "action": "WAIT", "selector": {"text": "Shop"}} for number in range(150)
+    ]
+    async with working(Bench(MemoryJournal(Limits(progress=40)))) as bench:
+        bench.worker.want(document(1, assignment("a", task=task_text(*rounds))))
+        await until(lambda: bench.worker.generation == 1 and bench.worker.running is None)
+        [attempt] = await bench.journal.attempts()
+        assert (len(await bench.events()), attempt.unsent) == (43, 260)
+        assert await bench.code() == StepCode.OK
+
+
 async def _crashed(bench: Bench, *, in_action: bool) -> MemoryJournal:
     """The journal that a process leaves which dies in a step."""
     reporter = Reporter(AGENT, bench.clock)
     journal = bench.journal
     await journal.take_on(Attempt(ref("a"), task_text(TAP_TEA), None), reporter.accepted(ref("a")))
-    await journal.append(ref("a"), reporter.started(ref("a")))
+    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1))
     await journal.append(ref("a"), reporter.step_started(ref("a"), "tea", "/steps/0"))
     if in_action:
         await journal.dispatching(ref("a"), step_id="tea", path="/steps/0", ordinal=1)
