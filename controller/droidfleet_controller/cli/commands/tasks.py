@@ -14,6 +14,7 @@ import typer
 from droidfleet.v1 import execution_pb2, fleet_pb2
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
+from droidfleet_controller.cli.commands.explain import explain_task, print_issues
 from droidfleet_controller.cli.completion import complete_device, complete_task
 from droidfleet_controller.cli.failures import issue_text
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
@@ -50,19 +51,12 @@ def validate_task(file: FileArgument, *, output: OutputOption = Output.TABLE) ->
     from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
 
     outcome = validate_document(read_bytes(file))
-    errors, warnings = documents.issue_documents(outcome.errors), documents.issue_documents(outcome.warnings)
-    if output is not Output.TABLE:
-        emit({"valid": outcome.valid, "errors": errors, "warnings": warnings}, output)
-    else:
-        for issue in outcome.errors:
-            sys.stdout.write(f"{issue_text(issue)}\n")
-        for issue in outcome.warnings:
-            sys.stdout.write(f"warning: {issue_text(issue)}\n")
-        count = len(errors)
-        verdict = "valid" if outcome.valid else f"{count} error{'s' * (count != 1)}"
-        sys.stdout.write(f"{escape(file)}: {verdict}{f', {len(warnings)} to look at' if warnings else ''}\n")
+    print_issues(file, outcome.errors, outcome.warnings, output)
     if not outcome.valid:
         raise typer.Exit(ExitCode.INVALID)
+
+
+app.command("explain")(explain_task)
 
 
 @app.command("save")

@@ -1,0 +1,129 @@
+"""`droidfleet task explain`: what a task does, what it can take, and what its values are. Needs no controller."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from droidfleet_controller.cli import documents
+from droidfleet_controller.cli.failures import issue_text
+from droidfleet_controller.cli.options import Output, OutputOption
+from droidfleet_controller.cli.output import emit, show
+from droidfleet_controller.cli.text import escape
+from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from droidfleet_shared.protocol.effects import EffectWords
+    from droidfleet_shared.protocol.issues import Issue, Validation
+    from droidfleet_shared.protocol.pointers import Json
+    from droidfleet_shared.protocol.task import TaskTemplate
+
+WORDS_VARIABLE = "DROIDFLEET_EFFECT_WORDS"
+
+
+def explain_task(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A task document; - reads standard input.")],
+    *,
+    given: Annotated[
+        list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="The value of an input; repeatable.")
+    ] = None,
+    lang: Annotated[Literal["en", "zh"], typer.Option(help="The language of the explanation.")] = "en",
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=WORDS_VARIABLE, metavar="FILE", help="More words for effects that cannot be undone, one a line."
+        ),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say what a task does, how long and how often it acts at most, and what its values are. Needs no controller.
+
+    Exits with 2 when the document is not valid, and prints what is wrong as `task validate` does.
+
+    \b
+    Examples:
+      droidfleet task explain examples/shop-order.json
+      droidfleet task explain task.json --lang zh --input item="green tea"
+      cat task.json | droidfleet task explain - -o json
+    """
+    # The validator's models take longer to load than all the rest of this program.
+    from droidfleet_controller.cli.explaining import explanation_document, explanation_view  # noqa: PLC0415
+    from droidfleet_controller.cli.sources import read_bytes  # noqa: PLC0415
+    from droidfleet_controller.tasks.words import load_words  # noqa: PLC0415
+    from droidfleet_shared.protocol.explain import explain  # noqa: PLC0415
+
+    outcome, warnings = _validated(read_bytes(file), given or [], load_words(words))
+    if outcome.task is None:
+        print_issues(file, outcome.errors, warnings, output)
+        raise typer.Exit(ExitCode.INVALID)
+    explanation = explain(outcome.task, outcome.document, language=lang)
+    if output is not Output.TABLE:
+        emit(explanation_document(explanation, warnings, language=lang), output)
+    else:
+        show(explanation_view(explanation, warnings, language=lang))
+
+
+def print_issues(file: str, errors: Sequence[Issue], warnings: Sequence[Issue], output: Output) -> None:
+    """What the validator says of a document."""
+    if output is not Output.TABLE:
+        issues = {"errors": documents.issue_documents(errors), "warnings": documents.issue_documents(warnings)}
+        emit({"valid": not errors, **issues}, output)
+        return
+    for issue in errors:
+        sys.stdout.write(f"{issue_text(issue)}\n")
+    for issue in warnings:
+        sys.stdout.write(f"warning: {issue_text(issue)}\n")
+    count = len(errors)
+    verdict = "valid" if not count else f"{count} error{'s' * (count != 1)}"
+    sys.stdout.write(f"{escape(file)}: {verdict}{f', {len(warnings)} to look at' if warnings else ''}\n")
+
+
+def _validated(
+    text: bytes, given: Sequence[str], words: EffectWords
+) -> tuple[Validation[TaskTemplate], tuple[Issue, ...]]:
+    """The document with the values in it. A secret that was only given here does not stand in the document."""
+    from droidfleet_shared.protocol.codes import WarningCode  # noqa: PLC0415
+    from droidfleet_shared.protocol.pointers import pointer  # noqa: PLC0415
+    from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
+
+    outcome = validate_document(text, words=words)
+    if not given or not isinstance(outcome.document, dict):
+        return outcome, outcome.warnings
+    values = dict(_value(outcome.document, each) for each in given)
+    before = outcome.document.get("inputValues")
+    merged = {**(before if isinstance(before, dict) else {}), **values}
+    outcome = validate_document(json.dumps(outcome.document | {"inputValues": merged}), words=words)
+    from_here = {pointer(("inputValues", name)) for name in values}
+    warnings = tuple(
+        warning
+        for warning in outcome.warnings
+        if warning.code is not WarningCode.SECRET_IN_DOCUMENT or warning.path not in from_here
+    )
+    return outcome, warnings
+
+
+def _value(document: dict[str, Json], given: str) -> tuple[str, Json]:
+    """A value as its input is declared: `count=3` is a number where `count` is one. What does not fit stays a text,
+    which the validator then refuses with its place."""
+    name, equals, text = given.partition("=")
+    if not equals or not name:
+        raise InvalidInputError(
+            "BAD_INPUT", f"{given!r} is not an input.", hint="Write NAME=VALUE, for example --input item=tea."
+        )
+    declared = document.get("inputs")
+    declaration = declared.get(name) if isinstance(declared, dict) else None
+    kind = declaration.get("type") if isinstance(declaration, dict) else None
+    if kind in ("integer", "number", "boolean"):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return name, text
+        return name, value if isinstance(value, bool | int | float) else text
+    return name, text
