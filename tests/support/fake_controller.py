@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from droidfleet.v1 import execution_pb2, execution_pb2_grpc, fleet_pb2, fleet_pb2_grpc, task_pb2, task_pb2_grpc
+from droidfleet.v1 import (
+    device_pb2,
+    device_pb2_grpc,
+    execution_pb2,
+    execution_pb2_grpc,
+    fleet_pb2,
+    fleet_pb2_grpc,
+    task_pb2,
+    task_pb2_grpc,
+)
 from droidfleet_controller.api.errors import hint_metadata
 
 THREADS = 8
@@ -54,6 +63,11 @@ class FakeFleet:
     changes: list[execution_pb2.Execution | Refusal] = field(default_factory=list)
     events: list[fleet_pb2.FleetEvent | Refusal] = field(default_factory=list)
     issues: list[task_pb2.ValidationIssue] = field(default_factory=list)
+    screens: list[device_pb2.GetTreeResponse] = field(default_factory=list)
+    """What the phone shows, one after the other with each step that succeeds; the last one stays."""
+    picture: device_pb2.GetScreenshotResponse = field(default_factory=device_pb2.GetScreenshotResponse)
+    step_results: list[execution_pb2.TaskResult] = field(default_factory=list)
+    """Results of live steps, in order; then every step succeeds."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
@@ -106,6 +120,44 @@ class _FleetService(_Servicer, fleet_pb2_grpc.FleetServiceServicer):
                 event.apply(context)
             elif event.event_id > request.after_event_id:
                 yield fleet_pb2.WatchEventsResponse(event=event)
+
+
+class _DeviceService(_Servicer, device_pb2_grpc.DeviceServiceServicer):
+    def GetTree(self, request: device_pb2.GetTreeRequest, context: grpc.ServicerContext) -> device_pb2.GetTreeResponse:
+        self._take(request, context)
+        return self.fleet.screens[0]
+
+    def GetScreenshot(
+        self, request: device_pb2.GetScreenshotRequest, context: grpc.ServicerContext
+    ) -> device_pb2.GetScreenshotResponse:
+        self._take(request, context)
+        return self.fleet.picture
+
+    def OpenSession(
+        self, request: device_pb2.OpenSessionRequest, context: grpc.ServicerContext
+    ) -> device_pb2.OpenSessionResponse:
+        self._take(request, context)
+        return device_pb2.OpenSessionResponse(session_id="session-1")
+
+    def RenewSession(
+        self, request: device_pb2.RenewSessionRequest, context: grpc.ServicerContext
+    ) -> device_pb2.RenewSessionResponse:
+        self._take(request, context)
+        return device_pb2.RenewSessionResponse()
+
+    def CloseSession(
+        self, request: device_pb2.CloseSessionRequest, context: grpc.ServicerContext
+    ) -> device_pb2.CloseSessionResponse:
+        self._take(request, context)
+        return device_pb2.CloseSessionResponse()
+
+    def RunStep(self, request: device_pb2.RunStepRequest, context: grpc.ServicerContext) -> device_pb2.RunStepResponse:
+        self._take(request, context)
+        results = self.fleet.step_results
+        result = results.pop(0) if results else execution_pb2.TaskResult(successful=True, code="OK")
+        if result.successful and len(self.fleet.screens) > 1:
+            self.fleet.screens.pop(0)
+        return device_pb2.RunStepResponse(result=result)
 
 
 class _TaskService(_Servicer, task_pb2_grpc.TaskServiceServicer):
@@ -175,6 +227,7 @@ def running(fleet: FakeFleet) -> Iterator[str]:
     """Serves the fleet; gives the address."""
     server = grpc.server(ThreadPoolExecutor(THREADS))
     fleet_pb2_grpc.add_FleetServiceServicer_to_server(_FleetService(fleet), server)
+    device_pb2_grpc.add_DeviceServiceServicer_to_server(_DeviceService(fleet), server)
     task_pb2_grpc.add_TaskServiceServicer_to_server(_TaskService(fleet), server)
     execution_pb2_grpc.add_ExecutionServiceServicer_to_server(_ExecutionService(fleet), server)
     port = server.add_insecure_port("127.0.0.1:0")

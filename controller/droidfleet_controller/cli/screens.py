@@ -101,6 +101,11 @@ class ScreenView:
             or [seen for seen, _, identity in named if wanted in identity]
         )
 
+    def containing(self, text: str) -> list[Seen]:
+        """All choices whose label or id holds the text."""
+        wanted = _plain(text)
+        return [seen for seen in self.choices() if wanted in _plain(seen.label) or wanted in _plain(seen.identity)]
+
     def one(self, text: str) -> Seen:
         """The one node that the text means; of several the only one that reacts to touches.
 

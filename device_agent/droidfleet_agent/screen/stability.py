@@ -13,6 +13,8 @@ _MONEY = "$€£¥₹"
 _OPENING, _CLOSING = r"(\[\uff08", r")\]\uff09"
 _AGO = r"(?:s|sec\w*|min\w*|h|hours?|d|days?|weeks?|months?|years?)\s+ago"
 
+_COUNTED = r"(?:items?|messages?|new|notifications?|pieces|results?|unread)"
+
 _CHANGING = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
@@ -20,7 +22,7 @@ _CHANGING = tuple(
         (r".*\b\d{1,2}:\d{2}\b.*", "it holds a time of day"),
         (r".*\b\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*|.*\d+月\d+日.*", "it holds a date"),
         (rf".*\b\d+\s?{_AGO}\b.*|.*\d+\s?(?:秒|分钟|小时|天)前.*", "it says how long ago something was"),
-        (rf"\d+\s.*|.*[{_OPENING}]\d+[{_CLOSING}]", "it counts something"),
+        (rf"\d+\s.*|.*[{_OPENING}]\d+[{_CLOSING}]|.*\b\d+\s{_COUNTED}\b.*|.*\d+\s?[件条个].*", "it counts something"),
         (r".*\d\s?%.*", "it holds a percentage"),
         (r"[\W\d_]*\d[\W\d_]*", "it is a number, and numbers change"),
     )

@@ -5,7 +5,8 @@ each kind only where those before it gave none that lasts:
 
 1. one field: ``text``, ``description``, ``resourceId``, ``hint``, or the lasting beginning of a changing text;
 2. two fields, then one with the class or with ``clickable``;
-3. a relation: ``within`` a named node, ``has`` a named one, beside or under one, ``within`` a row that has one;
+3. a relation: ``within`` a named node, ``has`` a named one, beside or under one of its row, ``within`` a row that has
+   one, beside or under any;
 4. the class alone, and ``index``, which count on there being no further such node.
 
 What is unique now and will not last (a price, an id that was made up) is offered after what lasts, and says why.
@@ -231,11 +232,14 @@ class Suggester:
             if self._holders(base.members, anchor) == {place}:
                 yield "has", name
                 break
-        yield from self._beside(place, base.members)
+        # The outermost frame that holds it alone is its row or card: neighbours beyond belong to something else.
+        row = range(frames[-1], self._end[frames[-1]]) if frames else range(0)
+        yield from self._beside(place, base.members, lambda anchor: anchor in row)
         for up in frames:
-            if (row := self._row(up, apart_from=place)) is not None:
-                yield "within", row
+            if (name := self._row(up, apart_from=place)) is not None:
+                yield "within", name
                 break
+        yield from self._beside(place, base.members, lambda anchor: anchor not in row)
 
     def _above(self, place: Place) -> list[Place]:
         """Visible ancestors, the nearest first; the window's root is no frame."""
@@ -259,13 +263,15 @@ class Suggester:
                     return _selector(base.fields, "has", name)
         return None
 
-    def _beside(self, place: Place, members: frozenset[Place]) -> Iterator[tuple[_Relation, Selector]]:
+    def _beside(
+        self, place: Place, members: frozenset[Place], wanted: Callable[[Place], bool]
+    ) -> Iterator[tuple[_Relation, Selector]]:
         mine = self._bounds(place)
         for relation, holds in _SIDES:
             near = [
                 (_distance(mine, bounds), anchor, name, bounds)
                 for anchor, name, bounds in self._labels()
-                if anchor != place and holds(mine, bounds)
+                if anchor != place and wanted(anchor) and holds(mine, bounds)
             ]
             # No two have one number, so selectors are never compared.
             for _, _, name, bounds in sorted(near)[:MAX_ANCHORS]:

@@ -101,6 +101,23 @@ def test_a_button_in_a_row_is_named_by_what_stands_beside_it_and_by_its_row() ->
     ]
 
 
+def test_the_price_on_a_card_is_named_by_its_own_card_not_by_the_next_one() -> None:
+    def card(name: str, price: str, top: int) -> Node:
+        return node(
+            "",
+            (0, top, 1080, top + 200),
+            node(name, (400, top, 1000, top + 60)),
+            node(price, (0, top + 80, 200, top + 160), resource_id="a:id/price"),
+            resource_id="a:id/card",
+        )
+
+    where = screen(card("Green tea", "$3.00", 0), node("Sponsored", (0, 220, 300, 260)), card("Cup", "$5.00", 300))
+    assert offered(where, "$3.00")[0] == {
+        "resourceId": "price",
+        "within": {"resourceId": "card", "has": {"text": "Green tea"}},
+    }
+
+
 def test_a_row_without_a_label_of_its_own_is_named_by_the_one_in_it() -> None:
     where = screen(row("Green tea", 0), row("Black tea", 200))
     assert offered(where, "row", nth=1)[0] == {"resourceId": "row", "has": {"text": "Black tea"}}
@@ -152,6 +169,7 @@ def test_a_full_id_is_offered_where_two_packages_share_the_short_one() -> None:
     "text",
     [
         "42",
+        "Cart, 0 items",
         "$7.90",
         "9,90 €",
         "12:30",

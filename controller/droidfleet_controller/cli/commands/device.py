@@ -52,7 +52,7 @@ def tree(
         sys.stdout.write(found.xml.rstrip("\n") + "\n")
         return
     view = ScreenView(found)
-    shown = view.find(find) if find else view.nodes if every else view.useful()
+    shown = view.containing(find) if find else view.nodes if every else view.useful()
     if output is not Output.TABLE:
         emit(screen_document(name, view, shown), output)
     else:

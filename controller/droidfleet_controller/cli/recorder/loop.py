@@ -5,6 +5,7 @@ A person is shown the screen and may try again; a script waits for the nodes it 
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Mapping
@@ -103,7 +104,8 @@ class Loop:
 
     def _tell(self, planned: Planned, outputs: str) -> None:
         step = planned.kept
-        what = " ".join(str(step[name]) for name in ("selector", "key", "direction") if name in step)
+        told = [step[name] for name in ("selector", "key", "direction") if name in step]
+        what = " ".join(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in told)
         note(f"{len(self._recording.steps):3}  {step['action']}  {what}".rstrip())
         if planned.note:
             note(f"     may not last: {planned.note}")

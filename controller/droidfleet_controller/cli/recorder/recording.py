@@ -38,7 +38,7 @@ OWN_LABEL = ("text", "textStartsWith", "description")
 """What a step that reads a node must not name it by: that is what will be another one."""
 
 _NOT_A_WORD = re.compile(r"[^\w]+")
-_VERBS = {"CLICK": "tap", "INPUT": "type", "KEY": "press", "WAIT": "see", "EXTRACT_TEXT": "read", "OPEN": "open"}
+_VERBS = {"CLICK": "tap", "INPUT": "type", "WAIT": "see", "EXTRACT_TEXT": "read"}
 
 Step = dict[str, object]
 
@@ -150,7 +150,8 @@ class Recording:
             raise PreconditionError("NO_SELECTOR", f"no selector names {seen.named()} alone.", hint="Choose another.")
         best = (lasting or offered)[0]
         note = best.note if lasting else "it is named by the very text that is read"
-        name = f"{_VERBS[action]}-{_slug(seen.label or seen.identity or seen.kind)}"
+        called = str((fields or {}).get("outputField", "")) or seen.label or seen.identity or seen.kind
+        name = f"{_VERBS[action]}-{_slug(called)}"
         selector = escaped_all(selector_of(best.selector_json))
         return _same({"id": self._id(name), "action": action, **where, "selector": selector, **(fields or {})}, note)
 
