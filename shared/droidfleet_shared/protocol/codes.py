@@ -40,7 +40,7 @@ class WarningCode(StrEnum):
     POINT_SELECTOR = "POINT_SELECTOR"
     LONG_BOUND = "LONG_BOUND"
     """The bound on time is longer than anybody may have meant."""
-    SECRET_IN_DOCUMENT = "SECRET_IN_DOCUMENT"
+    SECRET_IN_DOCUMENT = "SECRET_IN_DOCUMENT"  # noqa: S105 - a word, not a secret
     """A secret's value stands in the document itself."""
 
 
@@ -60,6 +60,8 @@ class StepCode(StrEnum):
     SCREEN_UNREADABLE = "SCREEN_UNREADABLE"
     DEVICE_UNAVAILABLE = "DEVICE_UNAVAILABLE"
     VALUE_MISSING = "VALUE_MISSING"
+    NOT_SUPPORTED = "NOT_SUPPORTED"
+    """The agent lacks what the task needs (the extra `vision`); nothing was run."""
     CANCELLED = "CANCELLED"
     # Codes of a task only.
     INVALID_TASK = "INVALID_TASK"

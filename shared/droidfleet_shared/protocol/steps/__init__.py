@@ -65,6 +65,9 @@ Step = Annotated[LeafStep | FlowStep, Field(discriminator="action")]
 for _container in (GroupStep, IfStep, RepeatStep):
     _container.model_rebuild(_types_namespace={"Step": Step})
 
+STEP_FIELDS = frozenset({"steps", "then", "otherwise"})
+"""The model fields of containers that hold other steps."""
+
 IMPLEMENTED_ACTIONS: dict[str, type[StepBase]] = {
     "CLICK": ClickStep,
     "LONG_CLICK": LongClickStep,
@@ -93,6 +96,7 @@ IMPLEMENTED_ACTIONS: dict[str, type[StepBase]] = {
 
 __all__ = [
     "IMPLEMENTED_ACTIONS",
+    "STEP_FIELDS",
     "After",
     "AssertStep",
     "BackStep",
