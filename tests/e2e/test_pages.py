@@ -19,7 +19,7 @@ from support.workplace import CALL_S, CHECKOUT, Workplace, eventually
 
 pytestmark = pytest.mark.e2e
 
-PAGES = ["README.md", "docs/getting-started.md"]
+PAGES = ["README.md", "docs/getting-started.md", "docs/reading-a-phone.md"]
 INSTALLING = re.compile(r"make |python3 -m venv |venv/bin/pip |export PATH=|git clone |cd ")
 PORTS = ("7101", "7102", "7103", "7400", "7401", "7422")
 START_S = 30.0

@@ -12,8 +12,8 @@ from pathlib import Path
 COLUMNS = "104"
 """The width of the terminal whose output the pages show; what is wider is wrapped."""
 
-_BLOCK = re.compile(r"^```(console|json)\n(.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"`([\w.-]+\.json)`[^`\n]*:\s*$")
+_BLOCK = re.compile(r"^```(console|json|text)\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"`([\w.-]+\.(?:json|txt))`[^`\n]*:\s*$")
 _ID = re.compile(r"\b(?=[0-9a-z-]*\d)(?=[0-9a-z-]*[a-z])[0-9a-z][0-9a-z-]{11,}\b", re.I)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _RULE = re.compile(r"[─━]+")
@@ -41,7 +41,7 @@ def steps(page: Path) -> list[Typed | Saved]:
     text = page.read_text()
     found: list[Typed | Saved] = []
     for block in _BLOCK.finditer(text):
-        if block.group(1) == "json":
+        if block.group(1) != "console":
             named = _FILE.search(text[: block.start()].rstrip("\n"))
             if named:
                 found.append(Saved(named.group(1), block.group(2)))

@@ -166,7 +166,8 @@ def chosen(view: ScreenView, word: str) -> Seen:
 
 def _show_node(seen: Seen, output: Output) -> None:
     if output is Output.TABLE:
-        show(screen_text.details_of(seen))
+        # A selector is there to be copied: never broken into lines.
+        console().print(screen_text.details_of(seen), soft_wrap=True)
     else:
         emit(node_document(seen), output)
 
