@@ -16,8 +16,12 @@ from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.happenings import happening
 from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
 from droidfleet_controller.dispatch.window import MAX_RECEIPTS, Body, Document, Listed, choose
-from droidfleet_controller.store import documents, events, executions, texts
+from droidfleet_controller.store import documents, events, executions, run_values, texts
+from droidfleet_controller.tasks.values import filled
 from droidfleet_shared.bus.messages import WINDOW
+
+BodyKey = tuple[str, str]
+"""`Execution.body_key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,12 @@ def refresh(
     *,
     now: datetime,
     fresh: Sequence[Execution] = (),
-    at_hand: Mapping[str, Body] = MappingProxyType({}),
+    at_hand: Mapping[BodyKey, Body] = MappingProxyType({}),
 ) -> Assigned:
     """Moves what fits into the agents' windows and makes each agent's next document.
 
     ``fresh``: new executions, not yet inserted and all of them queued, at most one for each agent; they stand behind
-    what waits already. ``at_hand``: texts by digest that need not be read.
+    what waits already. ``at_hand``: texts by `Execution.body_key` that need not be read.
     """
     names = sorted(set(agents))
     new = {execution.device: execution for execution in fresh}
@@ -53,7 +57,7 @@ def refresh(
     made: list[Document] = []
     joined: list[Execution] = []
     for name in names:
-        line = [Listed(execution, bodies[execution.text.sha256]) for execution in lines.get(name, ())]
+        line = [Listed(execution, bodies[execution.body_key]) for execution in lines.get(name, ())]
         window = [entry for entry in line if entry.execution.state in IN_WINDOW]
         waiting = line[len(window) :]
         carried = receipts.get(name, ())
@@ -79,14 +83,21 @@ def current(connection: Connection, agents: Sequence[str]) -> list[Document]:
     receipts = documents.owed(connection, heads, limit=MAX_RECEIPTS)
     made: list[Document] = []
     for name, head in heads.items():
-        window = tuple(Listed(execution, bodies[execution.text.sha256]) for execution in windows.get(name, ()))
+        window = tuple(Listed(execution, bodies[execution.body_key]) for execution in windows.get(name, ()))
         made.append(Document(name, head.generation, window, receipts.get(name, ()), head.host_id))
     return made
 
 
 def _bodies(
-    connection: Connection, lines: Mapping[str, Sequence[Execution]], at_hand: Mapping[str, Body]
-) -> Mapping[str, Body]:
-    needed = {execution.text.sha256 for line in lines.values() for execution in line} - at_hand.keys()
-    found = texts.load(connection, needed) if needed else {}
-    return {**at_hand, **{digest: Body.of(text) for digest, text in found.items()}}
+    connection: Connection, lines: Mapping[str, Sequence[Execution]], at_hand: Mapping[BodyKey, Body]
+) -> Mapping[BodyKey, Body]:
+    needed = {execution.body_key for line in lines.values() for execution in line} - at_hand.keys()
+    if not needed:
+        return at_hand
+    found = texts.load(connection, {digest for digest, _ in needed})
+    values = run_values.load(connection, {run_id for _, run_id in needed if run_id})
+    read = {
+        (digest, run_id): Body.of(filled(found[digest], values[run_id]) if run_id else found[digest])
+        for digest, run_id in needed
+    }
+    return {**at_hand, **read}

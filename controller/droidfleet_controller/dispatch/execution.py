@@ -13,20 +13,22 @@ from droidfleet_shared.protocol.result import TaskResult
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskText:
     """Which stored text an execution runs, and what dispatch writes into it: the agent's name unless the author did,
-    the revision where the library gave it."""
+    the revision where the library gave it, the values of its run where it has any."""
 
     sha256: str
     add_name: bool
     add_revision: bool
+    add_values: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """One run of one task on one device. Instants are the controller's clock, aware UTC.
 
-    ``bound_s`` is the longest that the task may take; ``progress_sequence`` is the last step event that counts for
-    ``current_step_id``; ``check_at`` is when a deadline may have passed, None exactly when it has ended; ``version``
-    grows with every change that a reader can see.
+    ``bound_s`` is the longest that the task may take; ``steps_done`` counts the steps of a loop again in each round;
+    ``progress_sequence`` is the last step event that counts for ``current_step_id``; ``iteration`` is the highest of a
+    step that ended; ``check_at`` is when a deadline may have passed, None exactly when it has ended; ``version`` grows
+    with every change that a reader can see.
     """
 
     execution_id: str
@@ -44,6 +46,7 @@ class Execution:
     steps_done: int = 0
     current_step_id: str = ""
     progress_sequence: int = 0
+    iteration: int = 0
     created_at: datetime
     updated_at: datetime
     expires_at: datetime
@@ -52,6 +55,12 @@ class Execution:
     check_at: datetime | None = None
     version: int = 1
     result: TaskResult | None = None
+
+    @property
+    def body_key(self) -> tuple[str, str]:
+        """What identifies the text that is sent, before it is addressed: the stored one's digest, and the run whose
+        values are written into it (empty: none)."""
+        return self.text.sha256, self.run_id if self.text.add_values else ""
 
     @property
     def terminal(self) -> bool:

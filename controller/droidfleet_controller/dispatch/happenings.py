@@ -86,12 +86,10 @@ def unreadable(subject: str, device: str, *, sequence: int, size: int, error: st
 
 def _sentence(event: Event) -> str:
     match event:
-        case ExecutionAccepted():
-            return "accepted"
+        case ExecutionAccepted() | ExecutionStarted():
+            return event.kind.removeprefix("Execution").lower()
         case ExecutionRejected():
             return f"rejected, {event.code}: {event.message}"
-        case ExecutionStarted():
-            return "started"
         case StepStarted():
             return f"step {event.step_id} started"
         case ArtifactStored():

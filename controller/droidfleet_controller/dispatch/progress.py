@@ -85,11 +85,12 @@ def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime
     if applied.label:
         return applied
     execution = applied.execution
+    if isinstance(event, StepFinished):
+        iteration = max(execution.iteration, event.result.iteration)
+        execution = replace(execution, steps_done=execution.steps_done + 1, iteration=iteration)
     if event.sequence > execution.progress_sequence:
         current = event.step_id if isinstance(event, StepStarted) else ""
         execution = replace(execution, current_step_id=current, progress_sequence=event.sequence)
-    if isinstance(event, StepFinished):
-        execution = replace(execution, steps_done=execution.steps_done + 1)
     return Applied(replace(execution, updated_at=now, version=execution.version + 1))
 
 
@@ -98,14 +99,14 @@ def _finish(execution: Execution, result: TaskResult, now: datetime) -> Applied:
     applied = _end(execution, _finished_state(result), reason, now)
     if applied.label:
         return applied
-    return Applied(replace(applied.execution, result=result, steps_done=len(result.steps)))
+    return Applied(replace(applied.execution, result=result, steps_done=len(result.steps) + result.steps_omitted))
 
 
 def _end(execution: Execution, state: ExecutionState, reason: str, now: datetime) -> Applied:
     if not states.allowed(execution.state, state):
         return Applied(execution, Label.LATE)
     ended = execution.moved(state, now=now, reason=reason)
-    return Applied(replace(ended, current_step_id="", progress_sequence=0, steps_done=0, check_at=None))
+    return Applied(replace(ended, current_step_id="", progress_sequence=0, iteration=0, steps_done=0, check_at=None))
 
 
 def _finished_state(result: TaskResult) -> ExecutionState:

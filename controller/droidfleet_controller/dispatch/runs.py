@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -26,12 +26,13 @@ from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.dispatch.window import Body
 from droidfleet_controller.fleet.registry import Registry
 from droidfleet_controller.ids import new_id
-from droidfleet_controller.store import events, executions, runs, tasks, texts
+from droidfleet_controller.store import events, executions, run_values, runs, tasks, texts
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.events import AuditLine
 from droidfleet_controller.store.runs import Run
-from droidfleet_controller.tasks.documents import Checked, check_runnable
+from droidfleet_controller.tasks.documents import Checked, check_run
 from droidfleet_controller.tasks.library import task_not_found
+from droidfleet_controller.tasks.values import RunValues, filled
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import ConflictError, InvalidInputError
 
@@ -58,10 +59,12 @@ class TaskRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTask:
-    """What somebody asks for. ``task`` is a reference or a document's text; ``request_id`` empty: a random one."""
+    """What somebody asks for. ``task`` is a reference or a document's text; ``values`` go over those in the document;
+    ``request_id`` empty: a random one."""
 
     task: TaskRef | str
     devices: tuple[str, ...]
+    values: RunValues = field(default_factory=RunValues)
     request_id: str = ""
     expires_in: timedelta = DEFAULT_EXPIRY
     actor: str = ""
@@ -92,11 +95,14 @@ class Runs:
         """Carries out a call, or answers with what the same call created before.
 
         Raises:
-            InvalidInputError: the document is not valid, the devices or the times cannot be.
+            InvalidInputError: the document is not valid with these values, the devices or the times cannot be.
             NotFoundError: an unknown task or device; all unknown devices are named.
             ConflictError: ``REQUEST_ID_REUSED``.
         """
-        checked = check_runnable(command.task) if isinstance(command.task, str) else None
+        checked = None
+        if isinstance(command.task, str):
+            checked, values = check_run(command.task, command.values, stored=False)
+            command = replace(command, task=checked.body, values=values)
         devices = _devices(command, checked)
         if not timedelta(0) < command.expires_in <= MAX_EXPIRY:
             raise InvalidInputError(
@@ -158,9 +164,11 @@ def _start(
     if command.request_id:
         earlier = runs.by_request(connection, command.request_id)
         if earlier is not None:
-            return _again(connection, earlier, digest)
+            return _again(connection, earlier, digest, command.values)
     run_id = new_id("r")
     template = _template(connection, command, checked)
+    if template.values:
+        run_values.add(connection, run_id, template.values)
     queued = [
         Execution(
             execution_id=new_id("x"),
@@ -179,7 +187,7 @@ def _start(
         )
         for device in devices
     ]
-    at_hand = {template.text.sha256: Body.of(template.body)}
+    at_hand = {queued[0].body_key: Body.of(filled(template.body, template.values))}
     assigned = assign.refresh(connection, devices, now=now, fresh=queued, at_hand=at_hand)
     executions.add(connection, assigned.fresh)
     runs.add(connection, Run(run_id, command.request_id or run_id, digest, now))
@@ -195,8 +203,10 @@ def _start(
     return Started(run_id, assigned.fresh, assigned)
 
 
-def _again(connection: Connection, earlier: Run, digest: str) -> Started:
-    if earlier.digest != digest:
+def _again(connection: Connection, earlier: Run, digest: str, asked: RunValues) -> Started:
+    # The digest is kept for good, so it says nothing of values: a short secret could be found by trying.
+    given = run_values.load(connection, [earlier.run_id]).get(earlier.run_id, RunValues())
+    if earlier.digest != digest or not given.equals(asked):
         raise ConflictError(
             "REQUEST_ID_REUSED",
             f"request id {earlier.request_id!r} was used for another call (run {earlier.run_id}).",
@@ -207,26 +217,30 @@ def _again(connection: Connection, earlier: Run, digest: str) -> Started:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What the executions of a call have in common."""
+    """What the executions of a call have in common. ``values`` with the secrets among themselves."""
 
     task_id: str
     revision: int
     text: TaskText
     body: str
+    values: RunValues
     step_count: int
     bound_s: float
 
 
 def _template(connection: Connection, command: RunTask, checked: Checked | None) -> _Template:
     if checked is not None:
-        text = TaskText(sha256=texts.keep(connection, checked.body), add_name=checked.agent is None, add_revision=False)
-        return _Template(checked.task_id, checked.revision, text, checked.body, checked.step_count, checked.bound_s)
-    assert isinstance(command.task, TaskRef)
-    stored = tasks.get(connection, command.task.task_id, command.task.revision)
-    if stored is None:
-        raise task_not_found(connection, command.task.task_id, command.task.revision)
-    text = TaskText(sha256=stored.sha256, add_name=True, add_revision=stored.add_revision)
-    return _Template(stored.task_id, stored.revision, text, stored.body, stored.step_count, stored.bound_s)
+        sha256, values = texts.keep(connection, checked.body), command.values
+        revision, add_name, add_revision = checked.revision, checked.agent is None, False
+    else:
+        assert isinstance(command.task, TaskRef)
+        stored = tasks.get(connection, command.task.task_id, command.task.revision)
+        if stored is None:
+            raise task_not_found(connection, command.task.task_id, command.task.revision)
+        checked, values = check_run(stored.body, command.values, stored=True)
+        sha256, revision, add_name, add_revision = stored.sha256, stored.revision, True, stored.add_revision
+    text = TaskText(sha256=sha256, add_name=add_name, add_revision=add_revision, add_values=bool(values))
+    return _Template(checked.task_id, revision, text, checked.body, values, checked.step_count, checked.bound_s)
 
 
 def _digest(command: RunTask, devices: Sequence[str]) -> str:

@@ -7,9 +7,11 @@ between threads. Knows nothing of the tables.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +24,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
 T = TypeVar("T")
+
+_SCRUB = "droidfleet.scrub"
 
 MAX_WAITING = 1_000
 """Transactions that wait for the thread. More means that the database cannot keep up: callers are told at once."""
@@ -79,14 +83,26 @@ class Database:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
-            with self._connection.begin():
-                return work(self._connection)
+            try:
+                with self._connection.begin():
+                    return work(self._connection)
+            finally:
+                if self._connection.info.pop(_SCRUB, False):
+                    self._scrub(self._connection)
         except OperationalError as error:
             raise UnavailableError(
                 "DATABASE_UNAVAILABLE",
                 f"the database does not work: {error.orig}.",
                 hint="Look at its disk (full, read-only) and at other programs that hold it.",
             ) from error
+
+    def _scrub(self, connection: Connection) -> None:
+        raw = connection.connection.driver_connection
+        if isinstance(raw, sqlite3.Connection):
+            # Pages that were written over still stand in the log until it is emptied. One that somebody reads just now
+            # is emptied by the next scrub.
+            with suppress(sqlite3.Error):
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
     async def close(self) -> None:
         """Waits for what runs, then closes the database."""
@@ -97,6 +113,12 @@ class Database:
         if self._connection is not None:
             self._connection.close()
         self._engine.dispose()
+
+
+def scrub_afterwards(connection: Connection) -> None:
+    """To be called in a transaction that removes what must not stay anywhere on the disk: SQLite's log is emptied after
+    it. (What is removed from the database file itself is overwritten.)"""
+    connection.info[_SCRUB] = True
 
 
 def sqlite_url(file: Path) -> URL:
@@ -128,6 +150,8 @@ def _set_up_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> 
     cursor.execute("PRAGMA journal_mode=WAL")
     # FULL: a commit that was acknowledged to a caller or to the broker survives a power cut.
     cursor.execute("PRAGMA synchronous=FULL")
+    # What is removed is overwritten: secrets of runs that have ended.
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     cursor.close()
 

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, 
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
 from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
+from droidfleet_controller.store import run_values
 from droidfleet_controller.store.schema import executions, results
 from droidfleet_controller.store.sql import chunks
 from droidfleet_shared.bus.messages import WINDOW
@@ -31,6 +32,7 @@ _UPDATE = (
             "steps_done",
             "current_step_id",
             "progress_sequence",
+            "iteration",
             "updated_at",
             "accepted_at",
             "started_at",
@@ -89,9 +91,12 @@ def add(connection: Connection, new: Sequence[Execution]) -> None:
 
 
 def save(connection: Connection, changed: Sequence[Execution]) -> None:
-    """Writes changed executions."""
+    """Writes changed executions. Secrets of runs that thereby come to their end are forgotten."""
     if changed:
         connection.execute(_UPDATE, [{"key": each.execution_id, **_changing(each)} for each in changed])
+    ended = {each.run_id for each in changed if each.terminal and each.text.add_values}
+    if ended:
+        run_values.forget_secrets(connection, ended)
 
 
 def find(connection: Connection, execution_ids: Iterable[str]) -> dict[str, Execution]:
@@ -214,6 +219,7 @@ def _values(execution: Execution) -> dict[str, object]:
         "sha256": execution.text.sha256,
         "add_name": execution.text.add_name,
         "add_revision": execution.text.add_revision,
+        "add_values": execution.text.add_values,
         "step_count": execution.step_count,
         "bound_s": execution.bound_s,
         "created_at": execution.created_at,
@@ -231,6 +237,7 @@ def _changing(execution: Execution) -> dict[str, object]:
         "steps_done": execution.steps_done,
         "current_step_id": execution.current_step_id,
         "progress_sequence": execution.progress_sequence,
+        "iteration": execution.iteration,
         "updated_at": execution.updated_at,
         "accepted_at": execution.accepted_at,
         "started_at": execution.started_at,
@@ -253,7 +260,9 @@ def _execution(row: Row[Any]) -> Execution:
         device=row.device,
         task_id=row.task_id,
         revision=row.revision,
-        text=TaskText(sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision),
+        text=TaskText(
+            sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision, add_values=row.add_values
+        ),
         step_count=row.step_count,
         bound_s=row.bound_s,
         state=ExecutionState(row.state),
@@ -263,6 +272,7 @@ def _execution(row: Row[Any]) -> Execution:
         steps_done=row.steps_done,
         current_step_id=row.current_step_id,
         progress_sequence=row.progress_sequence,
+        iteration=row.iteration,
         created_at=row.created_at,
         updated_at=row.updated_at,
         expires_at=row.expires_at,

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -100,6 +101,8 @@ executions = Table(
     Column("sha256", String(64), nullable=False),
     Column("add_name", Boolean, nullable=False),
     Column("add_revision", Boolean, nullable=False),
+    # Its run has values (`run_values`), which are written into the text.
+    Column("add_values", Boolean, nullable=False, server_default=false()),
     Column("step_count", Integer, nullable=False),
     Column("bound_s", Float, nullable=False),
     Column("state", String(16), nullable=False),
@@ -109,6 +112,8 @@ executions = Table(
     Column("steps_done", Integer, nullable=False),
     Column("current_step_id", Text, nullable=False),
     Column("progress_sequence", Integer, nullable=False),
+    # The highest that a result of a step bore: how many rounds of a loop came before.
+    Column("iteration", Integer, nullable=False, server_default="0"),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
@@ -196,6 +201,43 @@ runs = Table(
     Column("digest", String(64), nullable=False),
     Column("created_at", Instant, nullable=False),
     UniqueConstraint("request_id"),
+)
+
+run_values = Table(
+    "run_values",
+    metadata,
+    Column("run_id", String(64), primary_key=True),
+    # JSON of the members that dispatch writes into the text, secrets left out: {"inputValues": {...}, "randomSeed": 7}.
+    Column("given", Text, nullable=False),
+    # JSON, name to secret; each becomes null when the last execution of the run has ended.
+    Column("secrets", Text, nullable=False),
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("execution_id", String(64), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("step_id", String(128), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    Column("stored_at", Instant, nullable=False),
+    Index("ix_artifacts_execution_id", "execution_id", "number"),
+)
+
+artifact_files = Table(
+    "artifact_files",
+    metadata,
+    # A content is one file, however many artifacts have it. Its row goes when the file had to make room.
+    Column("sha256", String(64), primary_key=True),
+    Column("size_bytes", Integer, nullable=False),
+    # When an artifact last had this content; the file that was not used for longest goes first.
+    Column("used_at", Instant, nullable=False),
+    Index("ix_artifact_files_used_at", "used_at"),
 )
 
 audit = Table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,11 +27,13 @@ from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.tasks.library import Library
+from droidfleet_controller.tasks.values import RunValues
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import DesiredState, Event, Heartbeat
 from droidfleet_shared.bus.port import BusMessage, BusUnavailableError, StoredMessage
 from droidfleet_shared.bus.streams import ConsumerSpec
 from droidfleet_shared.clock import VirtualClock
+from droidfleet_shared.protocol.pointers import Json
 from support.controller import document
 from support.memory_bus import MemoryBus
 from unit.controller.builders import NOW, beat, device
@@ -93,12 +95,15 @@ class Dispatch:
         text: str | TaskRef | None = None,
         request_id: str = "",
         expires_in: timedelta = timedelta(hours=1),
+        values: Mapping[str, Json] | None = None,
+        random_seed: int | None = None,
     ) -> Started:
         """RunTask."""
         return await self.runs.start(
             RunTask(
                 task=document() if text is None else text,
                 devices=names,
+                values=RunValues(values=values or {}, random_seed=random_seed),
                 request_id=request_id,
                 expires_in=expires_in,
                 actor="test",
