@@ -40,8 +40,8 @@ RUN_S = 60.0
 LOOK_S = 30.0
 """Deadline of a look at a phone: the first one may have to start what the phone answers with."""
 
-STEP_S = 150.0
-"""Deadline of one live step, which the agent bounds at two minutes."""
+STEP_S = 120.0
+"""Deadline of one live step, which the agent bounds at 100 seconds."""
 
 STREAM_S = 60.0
 """How long one stream stays open before it is opened anew, so that a dead peer is noticed; a watch has no end."""

@@ -37,8 +37,9 @@ MAX_TTL_S = 300.0
 MAX_READ_S = 20.0
 """A tree or a picture: the first call after a restart of the phone starts its automation server."""
 
-MAX_STEP_S = 120.0
-"""Bound of one live step, whatever its fields add up to."""
+MAX_STEP_S = 100.0
+"""Bound of one live step, whatever its fields add up to. An agent's permission to answer (the broker's
+`allow_responses`) ends two minutes after the request."""
 
 MAX_TEXT = 1024
 """Characters of one text of a node in a tree; its selectors are made from the whole."""

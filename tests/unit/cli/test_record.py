@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet.v1 import device_pb2, execution_pb2
+from droidfleet_controller.cli.app import main
+from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.recorder import live, loop
 from droidfleet_controller.cli.recorder.commands import (
     Back,
@@ -31,10 +35,11 @@ from droidfleet_controller.cli.recorder.recording import Recording, escaped, scr
 from droidfleet_controller.cli.screens import ScreenView
 from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.protocol.validate import validate_template
-from support.commandline import Command
+from support.commandline import Command, Ran
 from support.fake_controller import FakeFleet
 from support.looks import look
 from support.screens import field, node
+from support.workplace import eventually
 
 LINE = (0, 0, 1080, 100)
 SECOND = (0, 200, 1080, 300)
@@ -207,6 +212,82 @@ def test_nothing_recorded_is_no_task(droidfleet: Command) -> None:
 def test_a_note_says_which_step_may_not_last(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.screens = [look(node("$3.00", LINE))]
     assert "may not last: it holds an amount of money" in droidfleet("record", "-d", "a", stdin=b'"$3.00"\n').err
+
+
+# A person at a terminal.
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard input as a person types it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Keys(io.BytesIO):
+    """What is typed; ``interrupted``: then Ctrl-C."""
+
+    interrupted = False
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        typed = super().read1(size)
+        if not typed and self.interrupted:
+            raise KeyboardInterrupt
+        return typed
+
+
+@pytest.fixture
+def person(address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `droidfleet ARGS...` with a person at the terminal."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> Ran:
+        monkeypatch.setenv("DROIDFLEET_API", address)
+        monkeypatch.setattr(sys, "argv", ["droidfleet", *arguments])
+        monkeypatch.setattr(sys, "stdin", Terminal(Keys(stdin)))
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return Ran(int(left.value.code or 0), out, err)
+
+    return run
+
+
+def test_a_person_sees_the_nodes_with_numbers_and_chooses_by_them(person: Command, fleet: FakeFleet) -> None:
+    ran = person("record", "-d", "phone-01", stdin=b"1\nq\n")
+    assert any(line.split()[:3] == ["1", "Button", '"Buy"'] for line in ran.err.splitlines())
+    assert sent(fleet)[0]["selector"] == {"text": "Buy"}
+
+
+def test_a_person_may_try_again(person: Command, fleet: FakeFleet) -> None:
+    fleet.step_results = [execution_pb2.TaskResult(code="TARGET_DISABLED", message="It is disabled.")]
+    ran = person("record", "-d", "phone-01", stdin=b"99\nwhat\n1\n1\nq\n")
+    assert [code for code in ("BAD_NUMBER", "BAD_COMMAND", "TARGET_DISABLED") if code in ran.err] == [
+        "BAD_NUMBER",
+        "BAD_COMMAND",
+        "TARGET_DISABLED",
+    ]
+    assert len(json.loads(ran.out)["steps"]) == 1
+
+
+def test_what_a_person_recorded_is_kept_when_they_interrupt_it(
+    person: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Keys, "interrupted", True)
+    out = tmp_path / "a.json"
+    ran = person("record", "-d", "phone-01", "--out", str(out), stdin=b"b\n")
+    assert (ran.code, len(json.loads(out.read_text())["steps"])) == (130, 1)
+
+
+def test_a_session_is_renewed_while_a_person_thinks(
+    address: str, fleet: FakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "RENEW_S", 0.01)
+    with ControllerClient(address) as client, live.LiveDevice(client, "phone-01"):
+        eventually(
+            lambda: any(isinstance(each, device_pb2.RenewSessionRequest) for each in fleet.requests),
+            within_s=10,
+            what="renewed",
+        )
 
 
 # Scrolls.
