@@ -1,0 +1,222 @@
+"""Random phones in memory: screens of the words of `random_tasks`, faults in any call, changes that nobody asked for.
+
+`Witness` stands before a phone and counts what it was told by its answers: done, perhaps done, not done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable
+from random import Random
+from typing import get_args
+
+from droidfleet_agent.driver.memory import ACTIONS, KEYBOARD_PACKAGE, Call, Fault, MemoryPhone, Page
+from droidfleet_agent.driver.port import (
+    ActionRefusedError,
+    Display,
+    Focus,
+    Key,
+    OutcomeUnknownError,
+    Phone,
+    PhoneInfo,
+    PhoneUnavailableError,
+    ScreenState,
+)
+from droidfleet_agent.screen.node import Node
+from droidfleet_shared.clock import Clock, Deadline
+from support.random_tasks import ACTIVITIES, CLASSES, IDS, LABELS, PACKAGES
+from support.screens import HEIGHT, WIDTH, dump, field, node, window
+
+PAGES = ("home", "list", "form", "other")
+FAULTS_AHEAD = 12
+"""Calls of each kind that may meet a fault; later ones work, so that most tasks get somewhere."""
+
+ROW_HEIGHT = 200
+
+
+def random_phone(random: Random, clock: Clock) -> MemoryPhone:
+    """A phone with four random pages, and faults for some of the first calls."""
+    phone = MemoryPhone(
+        {name: _page(random) for name in PAGES},
+        start=random.choice(PAGES),
+        clock=clock,
+        latency={call: random.choice((0.0, 0.0, 0.03, 0.15, 0.4)) for call in get_args(Call)},
+        typist=random.choice((str, str, lambda text: text[:-1], str.upper)),
+        opens_keyboard=random.random() < 0.5,
+    )
+    rate = random.choice((0.0, 0.05, 0.3))
+    for call in get_args(Call):
+        phone.fail(call, *(_fault(random, call, rate) for _ in range(FAULTS_AHEAD)))
+    return phone
+
+
+async def disturb(phone: MemoryPhone, random: Random, clock: Clock) -> None:
+    """Changes the page, or takes the phone away and brings it back, now and then; ends by itself."""
+    for _ in range(random.randint(0, 6)):
+        await clock.sleep(random.uniform(0.01, 3.0))
+        if random.random() < 0.3:
+            phone.attached = False
+            await clock.sleep(random.uniform(0.01, 2.0))
+            phone.attached = True
+        else:
+            phone.show(random.choice(PAGES))
+
+
+def _fault(random: Random, call: Call, rate: float) -> Fault:
+    if random.random() >= rate:
+        return Fault.NONE
+    faults = [Fault.HANG, Fault.DIES_BEFORE, Fault.DIES_AFTER]
+    if call in ACTIONS:
+        faults += [Fault.REFUSED, Fault.FALSE, Fault.SILENT]
+    elif call == "dump":
+        faults += [Fault.CUT, Fault.CUT]
+    return random.choice(faults)
+
+
+def _page(random: Random) -> Page:
+    rows = [_row(random, place) for place in range(random.randint(0, 6))]
+    package = PACKAGES[0] if random.random() < 0.85 else PACKAGES[1]
+    content = node(
+        "",
+        (0, 0, WIDTH, HEIGHT),
+        *rows,
+        class_name="ListView",
+        resource_id=IDS[3],
+        scrollable=random.random() < 0.5,
+        package=package,
+    )
+    app = window(content, package=package)
+    kind = random.random()
+    if kind < 0.04:
+        roots, active = [window(package="com.android.systemui")], None
+    elif kind < 0.08:
+        roots, active = [window(package="com.android.systemui", bounds=(0, 0, WIDTH, 90)), app], 1
+    else:
+        roots, active = [app], None
+    taps = {label: random.choice(PAGES) for label in random.sample(LABELS, 3)}
+    return Page(
+        xml=dump(*roots, rotation=random.choice((0, 0, 0, 1))),
+        taps=taps,
+        back=random.choice((None, *PAGES)),
+        activity=random.choice(ACTIVITIES),
+        active=active,
+    )
+
+
+def _row(random: Random, place: int) -> Node:
+    top = place * ROW_HEIGHT
+    bounds = (0, top, WIDTH, top + ROW_HEIGHT)
+    if random.random() < 0.25:
+        return field(
+            bounds,
+            resource_id=IDS[2],
+            hint=random.choice(LABELS),
+            focused=random.random() < 0.3,
+            password=random.random() < 0.2,
+        )
+    inner = node(
+        random.choice(LABELS),
+        (20, top + 20, 20 if random.random() < 0.05 else WIDTH // 2, top + 150),
+        class_name=random.choice(CLASSES),
+        resource_id=random.choice(IDS),
+        checked=random.random() < 0.2,
+        enabled=random.random() < 0.9,
+    )
+    return node(
+        "",
+        bounds,
+        inner,
+        description=random.choice(("", "", *LABELS)),
+        resource_id=IDS[0],
+        clickable=random.random() < 0.7,
+        class_name="android.view.ViewGroup",
+        package=KEYBOARD_PACKAGE if random.random() < 0.02 else PACKAGES[0],
+    )
+
+
+class Witness(Phone):
+    """Passes every call on and counts the actions by what became of them."""
+
+    def __init__(self, phone: Phone) -> None:
+        self._phone = phone
+        self.may_have_happened: Counter[str] = Counter()
+        """By name of the call: done, or nobody knows."""
+        self.did_not_happen = 0
+        self.calls = 0
+        """Dumps and actions."""
+
+    def _called(self) -> None:
+        self.calls += 1
+
+    async def _act(self, name: str, action: Awaitable[bool]) -> bool:
+        self._called()
+        try:
+            done = await action
+        except (ActionRefusedError, PhoneUnavailableError):
+            self.did_not_happen += 1
+            raise
+        except OutcomeUnknownError:
+            self.may_have_happened[name] += 1
+            raise
+        self.may_have_happened[name] += 1
+        return done
+
+    async def dump(self, *, deadline: Deadline, active_only: bool = False) -> str:
+        self._called()
+        return await self._phone.dump(deadline=deadline, active_only=active_only)
+
+    async def focus(self, *, deadline: Deadline) -> Focus:
+        return await self._phone.focus(deadline=deadline)
+
+    async def display(self, *, deadline: Deadline) -> Display:
+        return await self._phone.display(deadline=deadline)
+
+    async def input_methods(self, *, deadline: Deadline) -> frozenset[str]:
+        return await self._phone.input_methods(deadline=deadline)
+
+    async def keyboard_shown(self, *, deadline: Deadline) -> bool:
+        return await self._phone.keyboard_shown(deadline=deadline)
+
+    async def screenshot(self, *, deadline: Deadline) -> bytes:
+        return await self._phone.screenshot(deadline=deadline)
+
+    async def info(self, *, deadline: Deadline) -> PhoneInfo:
+        return await self._phone.info(deadline=deadline)
+
+    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        return await self._phone.screen_state(deadline=deadline)
+
+    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
+        return await self._act("tap", self._phone.tap(x, y, deadline=deadline, hold_ms=hold_ms))
+
+    async def swipe(
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+    ) -> bool:
+        return await self._act("swipe", self._phone.swipe(start, end, duration_ms=duration_ms, deadline=deadline))
+
+    async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
+        return await self._act("drag", self._phone.drag(start, end, duration_ms=duration_ms, deadline=deadline))
+
+    async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
+        return await self._act("start_app", self._phone.start_app(package, activity=activity, deadline=deadline))
+
+    async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
+        return await self._act("stop_app", self._phone.stop_app(package, deadline=deadline))
+
+    async def wake(self, *, deadline: Deadline) -> bool:
+        return await self._act("wake", self._phone.wake(deadline=deadline))
+
+    async def dismiss_lock(self, *, deadline: Deadline) -> bool:
+        return await self._act("dismiss_lock", self._phone.dismiss_lock(deadline=deadline))
+
+    async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:
+        return await self._act("set_focused_text", self._phone.set_focused_text(text, deadline=deadline))
+
+    async def press(self, key: Key, *, deadline: Deadline) -> bool:
+        return await self._act("press", self._phone.press(key, deadline=deadline))
+
+    async def hide_keyboard(self, *, deadline: Deadline) -> bool:
+        return await self._act("hide_keyboard", self._phone.hide_keyboard(deadline=deadline))
+
+    async def close(self) -> None:
+        await self._phone.close()
