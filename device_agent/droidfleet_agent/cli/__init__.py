@@ -1,4 +1,4 @@
-"""`droidfleet-agent`: the commands `exec`, `run` and `supervise`.
+"""`droidfleet-agent`: the commands `exec`, `tree`, `run` and `supervise`.
 
 Owns the program's frame; each command is a module with ``add_parser`` and ``run``. Only the command that is called is
 imported, so that an agent starts quickly and stays small.
@@ -15,6 +15,7 @@ from typing import NoReturn
 
 _COMMANDS = {
     "exec": "run a task file on one phone, with no fleet",
+    "tree": "show what is on a phone's screen, with selectors",
     "run": "run the fleet agent of one phone",
     "supervise": "run one fleet agent for each attached phone",
 }
@@ -23,6 +24,7 @@ EXIT_INTERRUPTED = 130
 
 _EXAMPLES = """examples:
   droidfleet-agent exec task.json --serial R58M123ABC
+  droidfleet-agent tree --serial R58M123ABC
   droidfleet-agent run --name phone-01 --serial R58M123ABC --nats nats://127.0.0.1:7422
   droidfleet-agent supervise --nats nats://127.0.0.1:7422 --name R58M123ABC=phone-01
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.matching import _list
-from droidfleet_agent.screen.matching import Matched, Matcher, Outcome
+from droidfleet_agent.screen.matching import Matched, Matcher, NotFound, Outcome
 from droidfleet_agent.screen.node import Node, Screen
 from droidfleet_agent.screen.stability import changing_text, lasting_prefix, made_up_id
 from droidfleet_agent.screen.suggest import MAX_OFFERED, MAX_REJECTED, Suggester, Suggestions
@@ -241,6 +241,18 @@ def test_every_suggestion_on_a_real_screen_names_exactly_its_node(path: Path) ->
     check(where)
     matcher = Matcher(where)
     assert all(Suggester(matcher).suggest(each).offered for each in matcher.visible_nodes())
+
+
+class Denying(Matcher):
+    """Finds nothing, whatever is asked."""
+
+    def match(self, selector: Selector, *, touch: bool) -> Outcome:
+        return NotFound("nothing matches")
+
+
+def test_nothing_is_offered_that_the_matcher_does_not_confirm() -> None:
+    matcher = Denying(screen(node("Buy", LINE, resource_id="a:id/buy")))
+    assert [Suggester(matcher).suggest(each).offered for each in matcher.visible_nodes()] == [(), ()]
 
 
 class Counting(Matcher):
