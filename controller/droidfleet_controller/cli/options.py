@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,4 +27,14 @@ ApiOption = Annotated[
 OutputOption = Annotated[
     Output,
     typer.Option("--output", "-o", help="table for people; json or yaml for programs (see docs/cli.md)."),
+]
+
+WordsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--words",
+        envvar="DROIDFLEET_EFFECT_WORDS",
+        metavar="FILE",
+        help="More words for effects that cannot be undone, one a line.",
+    ),
 ]

@@ -106,19 +106,20 @@ def test_a_secret_given_here_is_neither_shown_nor_said_to_stand_in_the_document(
     assert "${inputs.pin}: [secret] (given)" in ran.out
 
 
+@pytest.mark.parametrize("command", ["explain", "validate"])
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_words_of_ones_own_are_looked_for(
-    offline: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+    offline: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, by: str
 ) -> None:
     words = tmp_path / "words.txt"
     words.write_text("# German\nabsenden\n")
     text = document({"id": "a", "action": "CLICK", "selector": {"text": "Absenden"}})
     if by == "environment":
         monkeypatch.setenv("DROIDFLEET_EFFECT_WORDS", str(words))
-        assert "IRREVERSIBLE_EFFECT" in offline("task", "explain", "-", stdin=text).out
+        assert "IRREVERSIBLE_EFFECT" in offline("task", command, "-", stdin=text).out
     else:
-        assert "IRREVERSIBLE_EFFECT" in offline("task", "explain", "-", "--words", str(words), stdin=text).out
-        assert "IRREVERSIBLE_EFFECT" not in offline("task", "explain", "-", stdin=text).out
+        assert "IRREVERSIBLE_EFFECT" in offline("task", command, "-", "--words", str(words), stdin=text).out
+        assert "IRREVERSIBLE_EFFECT" not in offline("task", command, "-", stdin=text).out
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"a" * 2_000_000])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from droidfleet_controller.cli import documents
 from droidfleet_controller.cli.failures import issue_text
-from droidfleet_controller.cli.options import Output, OutputOption
+from droidfleet_controller.cli.options import Output, OutputOption, WordsOption
 from droidfleet_controller.cli.output import emit, show
 from droidfleet_controller.cli.text import escape
 from droidfleet_shared.errors import InvalidInputError
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from droidfleet_shared.protocol.pointers import Json
     from droidfleet_shared.protocol.task import TaskTemplate
 
-WORDS_VARIABLE = "DROIDFLEET_EFFECT_WORDS"
-
 
 def explain_task(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A task document; - reads standard input.")],
@@ -35,12 +32,7 @@ def explain_task(
         list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="The value of an input; repeatable.")
     ] = None,
     lang: Annotated[Literal["en", "zh"], typer.Option(help="The language of the explanation.")] = "en",
-    words: Annotated[
-        Path | None,
-        typer.Option(
-            envvar=WORDS_VARIABLE, metavar="FILE", help="More words for effects that cannot be undone, one a line."
-        ),
-    ] = None,
+    words: WordsOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a task does, how long and how often it acts at most, and what its values are. Needs no controller.

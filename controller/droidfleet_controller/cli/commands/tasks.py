@@ -17,7 +17,7 @@ from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.commands.explain import explain_task, print_issues
 from droidfleet_controller.cli.completion import complete_device, complete_task
 from droidfleet_controller.cli.failures import issue_text
-from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
+from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption, WordsOption
 from droidfleet_controller.cli.output import emit, note, show, show_table
 from droidfleet_controller.cli.text import escape
 from droidfleet_controller.cli.watching import Board, follow
@@ -36,7 +36,7 @@ RevisionOption = Annotated[int, typer.Option("--revision", min=0, metavar="N", h
 
 
 @app.command("validate")
-def validate_task(file: FileArgument, *, output: OutputOption = Output.TABLE) -> None:
+def validate_task(file: FileArgument, *, words: WordsOption = None, output: OutputOption = Output.TABLE) -> None:
     """Check a task document and print everything that is wrong with it. Needs no controller.
 
     Exits with 2 when the document is not valid. Warnings stop nothing.
@@ -48,9 +48,10 @@ def validate_task(file: FileArgument, *, output: OutputOption = Output.TABLE) ->
     """
     # The validator's models take longer to load than all the rest of this program.
     from droidfleet_controller.cli.sources import read_bytes  # noqa: PLC0415
+    from droidfleet_controller.tasks.words import load_words  # noqa: PLC0415
     from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
 
-    outcome = validate_document(read_bytes(file))
+    outcome = validate_document(read_bytes(file), words=load_words(words))
     print_issues(file, outcome.errors, outcome.warnings, output)
     if not outcome.valid:
         raise typer.Exit(ExitCode.INVALID)
