@@ -27,7 +27,9 @@ from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
 from droidfleet_controller.api.server import ApiServer
 from droidfleet_controller.api.tasks import TaskServicer
+from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_controller.broker.server import EmbeddedBroker
+from droidfleet_controller.dispatch.artifacts import Artifacts
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.handover import Handover
 from droidfleet_controller.dispatch.ingest import Ingest
@@ -44,7 +46,7 @@ from droidfleet_controller.http import HttpServer
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.settings import ServeSettings
-from droidfleet_controller.store import executions, lock
+from droidfleet_controller.store import artifacts, executions, lock
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.tasks.library import Library
@@ -74,6 +76,9 @@ PING_TIMEOUT_S = 2.0
 
 SERVE_FILE = "serve.json"
 DATABASE_FILE = "droidfleet.db"
+ARTIFACTS_FOLDER = "artifacts"
+
+MEGABYTE = 1_000_000
 
 
 async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) -> signal.Signals | None:
@@ -149,6 +154,7 @@ class Controller:
         self._admitted = asyncio.Event()
         self._reconciled = asyncio.Event()
         self._not_ready = ""
+        self._files = ArtifactFiles(settings.data / ARTIFACTS_FOLDER)
         self._broker: EmbeddedBroker | None = None
         self._database: Database
         self._bus: BusLink
@@ -235,6 +241,8 @@ class Controller:
             publisher=publisher,
             broadcast=self._broadcast,
             metrics=self._metrics,
+            files=self._files,
+            artifact_quota_bytes=self._settings.artifact_quota_mb * MEGABYTE,
         )
         sweeper = Sweeper(
             database=database,
@@ -248,6 +256,7 @@ class Controller:
         registry.on_granted(handover)
         await registry.load()
         await publisher.load()
+        await asyncio.to_thread(self._files.sweep, await database.run(artifacts.digests))
         bus.subscribe(subjects.HEARTBEATS_ALL, registry.receive, pending_limit=MAX_ASKING)
         bus.on_connected(self._reconcile)
         await self._run(self._keep_claim(), "claim")
@@ -350,7 +359,13 @@ class Controller:
             ),
             devices=DeviceServicer(live=Live(registry=self._registry, bus=self._bus)),
             tasks=TaskServicer(library=library),
-            executions=ExecutionServicer(runs=runs, executions=reading, cancels=cancels, broadcast=self._broadcast),
+            executions=ExecutionServicer(
+                runs=runs,
+                executions=reading,
+                cancels=cancels,
+                artifacts=Artifacts(database, self._files),
+                broadcast=self._broadcast,
+            ),
             credentials=_server_credentials(tls),
         )
         self._http = HttpServer(

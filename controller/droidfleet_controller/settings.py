@@ -62,6 +62,11 @@ class ServeSettings(BaseModel):
     heartbeat_s: Annotated[float, Field(gt=0, le=3_600)] = Field(
         10.0, description="How often agents say that they are alive, in seconds; silent for three of them is offline."
     )
+    artifact_quota_mb: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        2_048,
+        description="Room for artifacts in the data folder, in megabytes. Past it the files go that were not used for "
+        "longest; 0 keeps none.",
+    )
     tls_cert: Path | None = Field(None, description="PEM file with the certificate chain of API and HTTP.")
     tls_key: Path | None = Field(None, description="PEM file with its private key.")
     api_token_file: Path | None = Field(

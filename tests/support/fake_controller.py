@@ -68,6 +68,8 @@ class FakeFleet:
     picture: device_pb2.GetScreenshotResponse = field(default_factory=device_pb2.GetScreenshotResponse)
     step_results: list[execution_pb2.TaskResult] = field(default_factory=list)
     """Results of live steps, in order; then every step succeeds."""
+    artifacts: dict[str, list[bytes]] = field(default_factory=dict)
+    """Contents in pieces, by digest."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
@@ -220,6 +222,13 @@ class _ExecutionService(_Servicer, execution_pb2_grpc.ExecutionServiceServicer):
     ) -> execution_pb2.CancelExecutionResponse:
         self._take(request, context)
         return execution_pb2.CancelExecutionResponse(execution=self.fleet.executions[0])
+
+    def GetArtifact(
+        self, request: execution_pb2.GetArtifactRequest, context: grpc.ServicerContext
+    ) -> Iterator[execution_pb2.GetArtifactResponse]:
+        self._take(request, context)
+        for piece in self.fleet.artifacts.get(request.sha256, ()):
+            yield execution_pb2.GetArtifactResponse(data=piece)
 
 
 @contextmanager

@@ -12,8 +12,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
 from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.reading import Detailed
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import Device, DeviceState
+from droidfleet_controller.store.artifacts import StoredArtifact
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.tasks.template import StoredTask
 from droidfleet_shared.protocol.codes import Detail, StepCode
@@ -156,10 +158,36 @@ def execution_to_pb(execution: Execution) -> execution_pb2.Execution:
         expires_at=timestamp(execution.expires_at),
         run_id=execution.run_id,
         version=execution.version,
+        iteration=execution.iteration,
     )
     if execution.result is not None:
         message.result.CopyFrom(result_to_pb(execution.result))
     return message
+
+
+def detailed_to_pb(detailed: Detailed) -> execution_pb2.Execution:
+    """An execution with its values and artifacts."""
+    message = execution_to_pb(detailed.execution)
+    message.input_values_json = json.dumps(detailed.values, ensure_ascii=False)
+    message.artifacts.extend(stored_artifact_to_pb(artifact) for artifact in detailed.artifacts)
+    return message
+
+
+def stored_artifact_to_pb(artifact: StoredArtifact) -> execution_pb2.StoredArtifact:
+    """An artifact that the controller has."""
+    return execution_pb2.StoredArtifact(
+        artifact=execution_pb2.Artifact(
+            name=artifact.name,
+            media_type=artifact.media_type,
+            sha256=artifact.sha256,
+            size_bytes=artifact.size_bytes,
+        ),
+        attempt=artifact.attempt,
+        step_id=artifact.step_id,
+        path=artifact.path,
+        stored_at=timestamp(artifact.stored_at),
+        available=artifact.available,
+    )
 
 
 def result_to_pb(result: TaskResult) -> execution_pb2.TaskResult:
@@ -176,6 +204,7 @@ def result_to_pb(result: TaskResult) -> execution_pb2.TaskResult:
         failed_step_id=result.failed_step_id or "",
         outputs_json=json.dumps(result.outputs, ensure_ascii=False),
         steps=[step_to_pb(step) for step in result.steps],
+        steps_omitted=result.steps_omitted,
         random_seed=result.random_seed,
         started_at=timestamp(result.started_at),
         duration=_duration(result.duration_ms),
@@ -196,6 +225,7 @@ def result_from_pb(message: execution_pb2.TaskResult) -> TaskResult:
         failed_step_id=message.failed_step_id or None,
         outputs=json.loads(message.outputs_json or "{}"),
         steps=tuple(step_from_pb(step) for step in message.steps),
+        steps_omitted=message.steps_omitted,
         random_seed=message.random_seed if message.HasField("random_seed") else None,
         started_at=instant(message.started_at),
         duration_ms=message.duration.ToMilliseconds(),

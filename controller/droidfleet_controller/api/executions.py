@@ -12,6 +12,7 @@ from grpc import aio
 from droidfleet.v1 import execution_pb2, execution_pb2_grpc
 from droidfleet_controller.api import convert, pages
 from droidfleet_controller.api.tasks import revision
+from droidfleet_controller.dispatch.artifacts import Artifacts
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.reading import Executions
@@ -19,18 +20,25 @@ from droidfleet_controller.dispatch.runs import DEFAULT_EXPIRY, MAX_DEVICES, Run
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.store.executions import Filter
+from droidfleet_controller.tasks.values import RunValues, read_values
 from droidfleet_shared.errors import InvalidInputError
 
 Context = aio.ServicerContext[Any, Any]
+
+PIECE_BYTES = 64 * 1024
+"""Of an artifact in one message: small beside every limit on the way."""
 
 
 class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
     """The service over dispatch."""
 
-    def __init__(self, *, runs: Runs, executions: Executions, cancels: Cancels, broadcast: Broadcast) -> None:
+    def __init__(
+        self, *, runs: Runs, executions: Executions, cancels: Cancels, artifacts: Artifacts, broadcast: Broadcast
+    ) -> None:
         self._runs = runs
         self._executions = executions
         self._cancels = cancels
+        self._artifacts = artifacts
         self._broadcast = broadcast
 
     async def RunTask(self, request: execution_pb2.RunTaskRequest, context: Context) -> execution_pb2.RunTaskResponse:
@@ -38,6 +46,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
             RunTask(
                 task=_task(request),
                 devices=tuple(request.devices),
+                values=_values(request),
                 request_id=request.request_id,
                 expires_in=_expiry(request),
                 actor=context.peer(),
@@ -50,8 +59,8 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
     async def GetExecution(
         self, request: execution_pb2.GetExecutionRequest, context: Context
     ) -> execution_pb2.GetExecutionResponse:
-        execution = await self._executions.get(request.execution_id)
-        return execution_pb2.GetExecutionResponse(execution=convert.execution_to_pb(execution))
+        detailed = await self._executions.detailed(request.execution_id)
+        return execution_pb2.GetExecutionResponse(execution=convert.detailed_to_pb(detailed))
 
     async def ListExecutions(
         self, request: execution_pb2.ListExecutionsRequest, context: Context
@@ -99,6 +108,13 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         execution = await self._cancels.cancel(request.execution_id, reason=request.reason, actor=context.peer())
         return execution_pb2.CancelExecutionResponse(execution=self._to_pb(execution))
 
+    async def GetArtifact(
+        self, request: execution_pb2.GetArtifactRequest, context: Context
+    ) -> AsyncIterator[execution_pb2.GetArtifactResponse]:
+        data = await self._artifacts.read(request.execution_id, request.sha256)
+        for start in range(0, len(data), PIECE_BYTES):
+            yield execution_pb2.GetArtifactResponse(data=data[start : start + PIECE_BYTES])
+
     def _to_pb(self, execution: Execution) -> execution_pb2.Execution:
         return convert.execution_to_pb(self._executions.explained(execution))
 
@@ -126,6 +142,11 @@ def _task(request: execution_pb2.RunTaskRequest) -> TaskRef | str:
             return request.document_json
         case _:
             raise InvalidInputError("MISSING_TASK", "either ref or document_json must be set.")
+
+
+def _values(request: execution_pb2.RunTaskRequest) -> RunValues:
+    seed = request.random_seed if request.HasField("random_seed") else None
+    return read_values(request.input_values_json, random_seed=seed)
 
 
 def _expiry(request: execution_pb2.RunTaskRequest) -> timedelta:

@@ -6,6 +6,7 @@ acknowledged, so that nothing can block what comes behind it.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,9 @@ from random import Random
 import structlog
 from sqlalchemy import Connection
 
-from droidfleet_controller.dispatch import assign
+from droidfleet_controller.artifact_files import ArtifactFiles
+from droidfleet_controller.dispatch import artifacts, assign
+from droidfleet_controller.dispatch.artifacts import Admitted
 from droidfleet_controller.dispatch.deadlines import first_check
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.happenings import reported, unreadable
@@ -25,12 +28,15 @@ from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.dispatch.window import Document
 from droidfleet_controller.metrics import Metrics
+from droidfleet_controller.store import artifacts as stored_artifacts
 from droidfleet_controller.store import documents, events, executions
+from droidfleet_controller.store.artifacts import StoredArtifact
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.store.executions import Result
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     BadMessageError,
     Event,
     ExecutionFinished,
@@ -69,6 +75,9 @@ class Recorded:
     ended: list[Execution] = field(default_factory=list)
     lines: list[FleetEvent] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    artifacts: list[StoredArtifact] = field(default_factory=list)
+    crowded_out: list[str] = field(default_factory=list)
+    """Digests whose files have to go, to make room."""
     receipts: dict[str, list[ExecutionRef]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     documents: tuple[Document, ...] = ()
@@ -79,7 +88,7 @@ Item = tuple[StoredMessage, Event | FleetEvent]
 
 
 class Ingest:
-    """The reader of the EVENTS stream."""
+    """The reader of the EVENTS stream. ``artifact_quota_bytes``: of all files of artifacts together."""
 
     def __init__(
         self,
@@ -91,6 +100,8 @@ class Ingest:
         publisher: Publisher,
         broadcast: Broadcast,
         metrics: Metrics,
+        files: ArtifactFiles,
+        artifact_quota_bytes: int,
     ) -> None:
         self._bus = bus
         self._database = database
@@ -99,6 +110,8 @@ class Ingest:
         self._publisher = publisher
         self._broadcast = broadcast
         self._metrics = metrics
+        self._files = files
+        self._quota_bytes = artifact_quota_bytes
 
     async def run(self) -> None:
         """Reads and records until cancelled."""
@@ -154,7 +167,29 @@ class Ingest:
             await self._bus.ack(messages)
 
     async def _record(self, items: Sequence[Item], now: datetime) -> None:
-        await self._database.run(lambda connection: record(connection, items, now), after=self._announce)
+        admitted = await self._keep([said for _, said in items if isinstance(said, ArtifactStored)])
+        recorded = await self._database.run(
+            lambda connection: record(connection, items, now, admitted=admitted, quota_bytes=self._quota_bytes),
+            after=self._announce,
+        )
+        if recorded.crowded_out:
+            await asyncio.to_thread(self._files.remove, recorded.crowded_out)
+
+    async def _keep(self, incoming: Sequence[ArtifactStored]) -> Admitted:
+        """Writes the contents of artifacts, before anything is recorded that refers to them."""
+        if not incoming:
+            return {}
+        admitted = await self._database.run(
+            lambda connection: artifacts.admit(connection, incoming, quota_bytes=self._quota_bytes)
+        )
+        contents = {event.artifact.sha256: admitted[key] for event in incoming if (key := _key(event)) in admitted}
+        try:
+            await asyncio.to_thread(self._files.keep, contents)
+        except OSError as error:
+            # A picture that the disk does not take must not hold up what comes behind it.
+            log.warning("artifacts_unwritten", count=len(contents), reason=error.strerror)
+            return {}
+        return admitted
 
     async def _record_alone(self, item: Item, now: datetime) -> None:
         """A message that makes a transaction fail by itself is a defect; it is reported and does not block the rest."""
@@ -196,6 +231,8 @@ def read(message: StoredMessage, now: datetime) -> Event | FleetEvent:
             raise BadMessageError("BAD_MESSAGE", "the event names another agent or execution than its subject.")
         if not (0 < event.sequence <= MAX_COUNT and 0 < event.attempt <= MAX_COUNT and event.at.tzinfo is not None):
             raise BadMessageError("BAD_MESSAGE", "its sequence, attempt or time cannot be.")
+        if isinstance(event, ArtifactStored):
+            artifacts.content(event)
     except (BadMessageError, ValueError) as error:
         return _unreadable(message, str(error), now)
     return event
@@ -210,8 +247,10 @@ def _unreadable(message: StoredMessage, error: str, now: datetime) -> FleetEvent
     return unreadable(message.subject, device, sequence=message.sequence, size=len(message.data), error=error, now=now)
 
 
-def record(connection: Connection, items: Sequence[Item], now: datetime) -> Recorded:
-    """Records a batch inside the caller's transaction."""
+def record(
+    connection: Connection, items: Sequence[Item], now: datetime, *, admitted: Admitted, quota_bytes: int
+) -> Recorded:
+    """Records a batch inside the caller's transaction. ``admitted``: the artifacts whose files are written."""
     done = Recorded()
     incoming = [said for _, said in items if not isinstance(said, FleetEvent)]
     seen = events.known(connection, [_key(event) for event in incoming])
@@ -229,9 +268,12 @@ def record(connection: Connection, items: Sequence[Item], now: datetime) -> Reco
             done.outcomes["duplicate"] += 1
             continue
         seen.add(_key(said))
-        _record_one(done, current, said, now)
+        _record_one(done, current, said, now, admitted)
     executions.save(connection, list(done.changed.values()))
     executions.add_results(connection, done.results)
+    if done.artifacts:
+        stored_artifacts.add(connection, done.artifacts, now=now)
+        done.crowded_out = stored_artifacts.make_room(connection, quota_bytes=quota_bytes)
     events.add(connection, done.lines)
     for agent, references in done.receipts.items():
         documents.owe_receipts(connection, agent, references)
@@ -242,7 +284,7 @@ def record(connection: Connection, items: Sequence[Item], now: datetime) -> Reco
     return done
 
 
-def _record_one(done: Recorded, current: dict[str, Execution], event: Event, now: datetime) -> None:
+def _record_one(done: Recorded, current: dict[str, Execution], event: Event, now: datetime, admitted: Admitted) -> None:
     before = current.get(event.execution_id)
     if before is None or before.device != event.agent:
         label = Label.UNKNOWN_EXECUTION
@@ -257,6 +299,8 @@ def _record_one(done: Recorded, current: dict[str, Execution], event: Event, now
             current[event.execution_id] = done.changed[event.execution_id] = after
     done.outcomes[label.value.lower() or "applied"] += 1
     done.lines.append(reported(event, label, now=now))
+    if isinstance(event, ArtifactStored) and _key(event) in admitted:
+        done.artifacts.append(artifacts.stored(event, now=now))
     if isinstance(event, ExecutionFinished):
         body = event.result.model_dump_json(by_alias=True)
         done.results.append(Result(event.execution_id, event.attempt, event.agent, label.value, now, body))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -10,11 +11,23 @@ from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import DeviceState
 from droidfleet_controller.fleet.registry import Registry
-from droidfleet_controller.store import executions
+from droidfleet_controller.store import artifacts, executions, run_values
+from droidfleet_controller.store.artifacts import StoredArtifact
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.executions import Filter
+from droidfleet_controller.tasks.values import RunValues
 from droidfleet_shared.bus.port import Bus
 from droidfleet_shared.errors import NotFoundError
+from droidfleet_shared.protocol.pointers import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Detailed:
+    """An execution with what is kept beside it. ``values``: of its run, by input, without secrets."""
+
+    execution: Execution
+    values: Mapping[str, Json]
+    artifacts: Sequence[StoredArtifact]
 
 
 class Executions:
@@ -31,14 +44,22 @@ class Executions:
         Raises:
             NotFoundError: ``EXECUTION_NOT_FOUND``.
         """
+        return self.explained(await self._database.run(lambda connection: _find(connection, execution_id)))
 
-        def read(connection: Connection) -> Execution:
-            found = executions.find(connection, [execution_id]).get(execution_id)
-            if found is None:
-                raise not_found(execution_id)
-            return replace(found, result=executions.result(connection, execution_id))
+    async def detailed(self, execution_id: str) -> Detailed:
+        """One execution with its whole result, the values of its run and its artifacts.
 
-        return self.explained(await self._database.run(read))
+        Raises:
+            NotFoundError: ``EXECUTION_NOT_FOUND``.
+        """
+
+        def read(connection: Connection) -> Detailed:
+            found = _find(connection, execution_id)
+            values = run_values.load(connection, [found.run_id]).get(found.run_id, RunValues())
+            return Detailed(found, values.shown(), artifacts.of_execution(connection, execution_id))
+
+        detailed = await self._database.run(read)
+        return replace(detailed, execution=self.explained(detailed.execution))
 
     async def page(self, wanted: Filter, *, before: int | None, limit: int) -> list[tuple[int, Execution]]:
         """Executions with their row numbers, newest first; results without their steps."""
@@ -84,6 +105,13 @@ class Executions:
         state = self._registry.state(device) if device else DeviceState.OFFLINE
         reason = waiting_reason(execution.state, device=state, broker=self._bus.connected)
         return replace(execution, reason=reason)
+
+
+def _find(connection: Connection, execution_id: str) -> Execution:
+    found = executions.find(connection, [execution_id]).get(execution_id)
+    if found is None:
+        raise not_found(execution_id)
+    return replace(found, result=executions.result(connection, execution_id))
 
 
 def waiting_reason(state: ExecutionState, *, device: DeviceState, broker: bool) -> str:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from sqlalchemy import Connection, delete, insert, select, update
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.store.schema import controllers
 from droidfleet_shared.errors import ConflictError, PreconditionError
+
+FOLDER_MODE = 0o700
+"""Database and broker hold the secrets of tasks that have not ended, artifacts show what is on screens."""
 
 LOCK_FILE = "controller.lock"
 ID_FILE = "id"
@@ -42,7 +45,10 @@ def data_folder(folder: Path) -> Iterator[str]:
         PreconditionError: ``DATA_FOLDER_NOT_WRITABLE``.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+        # Also when it was there before, with the rights that some umask gave it; a folder that is another user's stays.
+        with suppress(PermissionError):
+            folder.chmod(FOLDER_MODE)
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise _not_writable(folder, error) from error

@@ -108,6 +108,9 @@ class Execution(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    ITERATION_FIELD_NUMBER: _builtins.int
+    INPUT_VALUES_JSON_FIELD_NUMBER: _builtins.int
+    ARTIFACTS_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
     """Id of the execution."""
     device: _builtins.str
@@ -121,9 +124,9 @@ class Execution(_message.Message):
     attempt: _builtins.int
     """The current attempt, from 1."""
     steps_done: _builtins.int
-    """Steps that ended so far."""
+    """Steps that ended so far; those of a loop count again in each round, so that this may be more than step_count."""
     step_count: _builtins.int
-    """Steps of the task."""
+    """Steps of the task, counted over the whole tree."""
     current_step_id: _builtins.str
     """Id of the step in progress; may be empty."""
     cancel_requested: _builtins.bool
@@ -134,6 +137,10 @@ class Execution(_message.Message):
     """Groups the executions of one RunTask call."""
     version: _builtins.int
     """Grows with every change of this execution."""
+    iteration: _builtins.int
+    """While it runs: the highest iteration of a step that ended, so that there is something to see in a long loop."""
+    input_values_json: _builtins.str
+    """The values that it was run with, as one JSON object by name; a secret is "[secret]". In GetExecution only."""
     @_builtins.property
     def result(self) -> Global___TaskResult:
         """The result, once terminal and reported."""
@@ -149,6 +156,10 @@ class Execution(_message.Message):
     @_builtins.property
     def expires_at(self) -> _timestamp_pb2.Timestamp:
         """When it stops being startable."""
+
+    @_builtins.property
+    def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredArtifact]:
+        """What its steps kept, in order. In GetExecution only."""
 
     def __init__(
         self,
@@ -170,10 +181,13 @@ class Execution(_message.Message):
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         run_id: _builtins.str = ...,
         version: _builtins.int = ...,
+        iteration: _builtins.int = ...,
+        input_values_json: _builtins.str = ...,
+        artifacts: _abc.Iterable[Global___StoredArtifact] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "task_id", b"task_id", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "input_values_json", b"input_values_json", "iteration", b"iteration", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "task_id", b"task_id", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -199,6 +213,7 @@ class TaskResult(_message.Message):
     RANDOM_SEED_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
+    STEPS_OMITTED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's id."""
     revision: _builtins.int
@@ -218,12 +233,14 @@ class TaskResult(_message.Message):
     failed_step_id: _builtins.str
     """The step that made it fail; empty when there is none."""
     outputs_json: _builtins.str
-    """What EXTRACT steps read, as one JSON object."""
+    """What EXTRACT steps read, as one JSON object: a text, or a list of texts with null where a row had none."""
     random_seed: _builtins.int
     """Seed of the run's random choices."""
+    steps_omitted: _builtins.int
+    """How many step results of a long run were left out between the first and the last."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___StepResult]:
-        """One result for each step that ran or was skipped, in order."""
+        """One result for each step that ran or was skipped, in the order in which they ended: a container after its steps."""
 
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp:
@@ -250,10 +267,11 @@ class TaskResult(_message.Message):
         random_seed: _builtins.int | None = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
         duration: _duration_pb2.Duration | None = ...,
+        steps_omitted: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "duration", b"duration", "random_seed", b"random_seed", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "agent_name", b"agent_name", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "agent_name", b"agent_name", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "steps_omitted", b"steps_omitted", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__random_seed: _TypeAlias = _typing.Literal["random_seed"]  # noqa: Y015
     _WhichOneofArgType__random_seed: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed"]  # noqa: Y015
@@ -289,7 +307,7 @@ class StepResult(_message.Message):
     path: _builtins.str
     """JSON Pointer of the step in the task."""
     iteration: _builtins.int
-    """Round of the enclosing loop, from 0."""
+    """How many rounds of the innermost loop around it began before this one, in the whole run."""
     successful: _builtins.bool
     """Whether it succeeded; the only field to decide on."""
     code: _builtins.str
@@ -462,6 +480,52 @@ class Artifact(_message.Message):
 Global___Artifact: _TypeAlias = Artifact  # noqa: Y015
 
 @_typing.final
+class StoredArtifact(_message.Message):
+    """An artifact of an execution, as the controller has it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ARTIFACT_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    STEP_ID_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    STORED_AT_FIELD_NUMBER: _builtins.int
+    AVAILABLE_FIELD_NUMBER: _builtins.int
+    attempt: _builtins.int
+    """The attempt that kept it."""
+    step_id: _builtins.str
+    """The step that kept it."""
+    path: _builtins.str
+    """JSON Pointer of that step in the task."""
+    available: _builtins.bool
+    """Whether its content can still be had; it may have made room for newer ones."""
+    @_builtins.property
+    def artifact(self) -> Global___Artifact:
+        """What it is."""
+
+    @_builtins.property
+    def stored_at(self) -> _timestamp_pb2.Timestamp:
+        """When the controller stored it."""
+
+    def __init__(
+        self,
+        *,
+        artifact: Global___Artifact | None = ...,
+        attempt: _builtins.int = ...,
+        step_id: _builtins.str = ...,
+        path: _builtins.str = ...,
+        stored_at: _timestamp_pb2.Timestamp | None = ...,
+        available: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact", "stored_at", b"stored_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifact", b"artifact", "attempt", b"attempt", "available", b"available", "path", b"path", "step_id", b"step_id", "stored_at", b"stored_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredArtifact: _TypeAlias = StoredArtifact  # noqa: Y015
+
+@_typing.final
 class RunTaskRequest(_message.Message):
     """Request of RunTask."""
 
@@ -472,10 +536,18 @@ class RunTaskRequest(_message.Message):
     DEVICES_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     EXPIRES_IN_FIELD_NUMBER: _builtins.int
+    INPUT_VALUES_JSON_FIELD_NUMBER: _builtins.int
+    RANDOM_SEED_FIELD_NUMBER: _builtins.int
     document_json: _builtins.str
     """A document's JSON text, run without storing it in the library."""
     request_id: _builtins.str
     """Makes the call idempotent: the same id answers with the same executions. A random id when empty."""
+    input_values_json: _builtins.str
+    """Values for the task's inputs, as one JSON object by name. They go over those in the document. Those of inputs of type
+    secret are shown to nobody, and forgotten when all executions of this call have ended.
+    """
+    random_seed: _builtins.int
+    """Seed of random choices, 0 to 2^53 - 1; unset means that each agent draws one."""
     @_builtins.property
     def ref(self) -> Global___TaskRef:
         """A stored task."""
@@ -496,13 +568,20 @@ class RunTaskRequest(_message.Message):
         devices: _abc.Iterable[_builtins.str] | None = ...,
         request_id: _builtins.str = ...,
         expires_in: _duration_pb2.Duration | None = ...,
+        input_values_json: _builtins.str = ...,
+        random_seed: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["document_json", b"document_json", "expires_in", b"expires_in", "ref", b"ref", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "document_json", b"document_json", "expires_in", b"expires_in", "random_seed", b"random_seed", "ref", b"ref", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "document_json", b"document_json", "expires_in", b"expires_in", "ref", b"ref", "request_id", b"request_id", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "devices", b"devices", "document_json", b"document_json", "expires_in", b"expires_in", "input_values_json", b"input_values_json", "random_seed", b"random_seed", "ref", b"ref", "request_id", b"request_id", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__random_seed: _TypeAlias = _typing.Literal["random_seed"]  # noqa: Y015
+    _WhichOneofArgType__random_seed: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed"]  # noqa: Y015
     _WhichOneofReturnType_task: _TypeAlias = _typing.Literal["ref", "document_json"]  # noqa: Y015
     _WhichOneofArgType_task: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__random_seed) -> _WhichOneofReturnType__random_seed | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_task) -> _WhichOneofReturnType_task | None: ...
 
 Global___RunTaskRequest: _TypeAlias = RunTaskRequest  # noqa: Y015
@@ -780,3 +859,51 @@ class CancelExecutionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelExecutionResponse: _TypeAlias = CancelExecutionResponse  # noqa: Y015
+
+@_typing.final
+class GetArtifactRequest(_message.Message):
+    """Request of GetArtifact."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.str
+    """The execution's id."""
+    sha256: _builtins.str
+    """The artifact's digest, SHA-256 in lower-case hex."""
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_id", b"execution_id", "sha256", b"sha256"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetArtifactRequest: _TypeAlias = GetArtifactRequest  # noqa: Y015
+
+@_typing.final
+class GetArtifactResponse(_message.Message):
+    """One piece of GetArtifact."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """The next bytes."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetArtifactResponse: _TypeAlias = GetArtifactResponse  # noqa: Y015

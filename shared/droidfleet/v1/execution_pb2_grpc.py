@@ -60,6 +60,11 @@ class ExecutionServiceStub:
                 request_serializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.SerializeToString,
                 response_deserializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.FromString,
                 _registered_method=True)
+        self.GetArtifact = channel.unary_stream(
+                '/droidfleet.v1.ExecutionService/GetArtifact',
+                request_serializer=droidfleet_dot_v1_dot_execution__pb2.GetArtifactRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_execution__pb2.GetArtifactResponse.FromString,
+                _registered_method=True)
 
 
 class ExecutionServiceServicer:
@@ -102,6 +107,13 @@ class ExecutionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetArtifact(self, request, context):
+        """GetArtifact sends the content of an artifact of an execution, in order, in pieces.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ExecutionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +141,11 @@ def add_ExecutionServiceServicer_to_server(servicer, server):
                     servicer.CancelExecution,
                     request_deserializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.FromString,
                     response_serializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.SerializeToString,
+            ),
+            'GetArtifact': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetArtifact,
+                    request_deserializer=droidfleet_dot_v1_dot_execution__pb2.GetArtifactRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_execution__pb2.GetArtifactResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +284,33 @@ class ExecutionService:
             '/droidfleet.v1.ExecutionService/CancelExecution',
             droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.SerializeToString,
             droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetArtifact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/droidfleet.v1.ExecutionService/GetArtifact',
+            droidfleet_dot_v1_dot_execution__pb2.GetArtifactRequest.SerializeToString,
+            droidfleet_dot_v1_dot_execution__pb2.GetArtifactResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,8 @@ class ExecutionServiceStub:
     """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
     confirmed by the agent. Cancelling a terminal execution answers with it as it is.
     """
+    GetArtifact: _grpc.UnaryStreamMultiCallable[_execution_pb2.GetArtifactRequest, _execution_pb2.GetArtifactResponse]
+    """GetArtifact sends the content of an artifact of an execution, in order, in pieces."""
 
 @_typing.type_check_only
 class ExecutionServiceAsyncStub(ExecutionServiceStub):
@@ -63,6 +65,8 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
     """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
     confirmed by the agent. Cancelling a terminal execution answers with it as it is.
     """
+    GetArtifact: _aio.UnaryStreamMultiCallable[_execution_pb2.GetArtifactRequest, _execution_pb2.GetArtifactResponse]  # type: ignore[assignment]
+    """GetArtifact sends the content of an artifact of an execution, in order, in pieces."""
 
 class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
     """ExecutionService runs tasks on devices and keeps what came of it."""
@@ -108,5 +112,13 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
         """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
         confirmed by the agent. Cancelling a terminal execution answers with it as it is.
         """
+
+    @_abc_1.abstractmethod
+    def GetArtifact(
+        self,
+        request: _execution_pb2.GetArtifactRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_execution_pb2.GetArtifactResponse], _abc.AsyncIterator[_execution_pb2.GetArtifactResponse]]:
+        """GetArtifact sends the content of an artifact of an execution, in order, in pieces."""
 
 def add_ExecutionServiceServicer_to_server(servicer: ExecutionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

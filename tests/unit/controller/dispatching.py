@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.handover import Handover
@@ -39,6 +40,8 @@ from support.memory_bus import MemoryBus
 from unit.controller.builders import NOW, beat, device
 
 HEARTBEAT_S = 10.0
+
+ARTIFACT_QUOTA_BYTES = 10_000
 
 
 class AckingBus(MemoryBus):
@@ -193,6 +196,8 @@ async def dispatching(folder: Path, *names: str) -> AsyncIterator[Dispatch]:
                 publisher=publisher,
                 broadcast=broadcast,
                 metrics=metrics,
+                files=ArtifactFiles(folder / "artifacts"),
+                artifact_quota_bytes=ARTIFACT_QUOTA_BYTES,
             ),
             sweeper=sweeper,
             library=Library(database=database, clock=clock, broadcast=broadcast),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import timedelta
+from hashlib import sha256
 from typing import TypeVar
 
 from droidfleet_shared.bus.messages import (
+    ArtifactStored,
     EventBase,
     ExecutionAccepted,
     ExecutionFinished,
@@ -15,6 +18,7 @@ from droidfleet_shared.bus.messages import (
     StepStarted,
 )
 from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.protocol.result import ArtifactModel
 from support.controller import step_result, task_result
 from unit.controller.builders import NOW
 
@@ -46,6 +50,32 @@ def step_started(execution_id: str, step_id: str, *, sequence: int) -> StepStart
 
 def step_finished(execution_id: str, step_id: str, *, sequence: int) -> StepFinished:
     return _event(StepFinished, execution_id, sequence, 1, "phone-01", result=step_result(step_id).model_dump())
+
+
+def artifact(
+    execution_id: str,
+    data: bytes,
+    *,
+    sequence: int,
+    attempt: int = 1,
+    agent: str = "phone-01",
+    name: str = "page",
+    digest: str = "",
+) -> ArtifactStored:
+    stored = ArtifactModel(
+        name=name, media_type="image/png", sha256=digest or sha256(data).hexdigest(), size_bytes=len(data)
+    )
+    return _event(
+        ArtifactStored,
+        execution_id,
+        sequence,
+        attempt,
+        agent,
+        step_id="look",
+        path="/steps/0",
+        artifact=stored.model_dump(),
+        data=b64encode(data).decode(),
+    )
 
 
 def rejected(execution_id: str, code: str, *, sequence: int = 1, agent: str = "phone-01") -> ExecutionRejected:

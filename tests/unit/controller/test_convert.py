@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from droidfleet.v1 import execution_pb2, fleet_pb2
 from droidfleet_controller.api import convert
+from droidfleet_controller.dispatch.reading import Detailed
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import DeviceState
+from droidfleet_controller.store.artifacts import StoredArtifact
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.tasks.template import StoredTask
 from droidfleet_shared.bus.messages import ExecutionRef
@@ -58,8 +61,9 @@ RESULT = TaskResult(
     detail=Detail.SEEN,
     message="done",
     failed_step_id="pay",
-    outputs={"price": "€ 3", "rows": ["a", "b"]},
+    outputs={"price": "€ 3", "rows": ["a", None, "b"]},
     steps=(STEP,),
+    steps_omitted=600,
     random_seed=7,
     started_at=NOW,
     duration_ms=5_000,
@@ -88,10 +92,24 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
         reason="TARGET_AMBIGUOUS: two of them",
         steps_done=1,
         current_step_id="pay",
+        iteration=4,
         result=RESULT,
     )
-    # `successful` is false in a failing step, and true beside it in the result.
-    assert unset(convert.execution_to_pb(record)) == ["result.steps.successful"]
+    kept = StoredArtifact(
+        execution_id="x-1",
+        attempt=1,
+        step_id="pay",
+        path="/steps/0",
+        name="dump",
+        media_type="text/xml",
+        sha256="f" * 64,
+        size_bytes=7,
+        stored_at=NOW,
+    )
+    detailed = convert.detailed_to_pb(Detailed(record, {"item": "tea"}, [kept]))
+    # `successful` is false in a failing step, and true beside it in the result; a stored artifact is a file, no text.
+    assert unset(detailed) == ["result.steps.successful", "artifacts.artifact.inline_text"]
+    assert json.loads(detailed.input_values_json) == {"item": "tea"}
 
 
 def test_every_field_of_a_device_arrives() -> None:

@@ -28,6 +28,7 @@ def test_every_setting_can_stand_in_the_environment(name: str) -> None:
         "broker_listen": "[::1]:3",
         "nats": "nats://127.0.0.1:4",
         "heartbeat_s": "2.5",
+        "artifact_quota_mb": "100",
         "tls_cert": "/c",
         "tls_key": "/k",
     }
