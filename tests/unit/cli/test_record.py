@@ -209,6 +209,21 @@ def test_nothing_recorded_is_no_task(droidfleet: Command) -> None:
     assert "NOTHING_RECORDED" in droidfleet("record", "-d", "phone-01", stdin=b"q\n").err
 
 
+def test_what_is_read_is_not_named_by_the_text_that_is_read(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.screens = [look(node("Delivered", LINE, resource_id="com.example.shop:id/state"))]
+    ran = droidfleet("record", "-d", "phone-01", stdin=b'x "Delivered" state\n"Delivered"\n')
+    read_it, tapped = json.loads(ran.out)["steps"]
+    assert (read_it["selector"], tapped["selector"]) == ({"resourceId": "state"}, {"text": "Delivered"})
+
+
+def test_a_note_says_when_there_is_no_other_name_than_the_text_that_is_read(
+    droidfleet: Command, fleet: FakeFleet
+) -> None:
+    fleet.screens = [look(node("Delivered", LINE))]
+    ran = droidfleet("record", "-d", "phone-01", stdin=b'x "Delivered" state\n')
+    assert "may not last: it is named by the very text that is read" in ran.err
+
+
 def test_a_note_says_which_step_may_not_last(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.screens = [look(node("$3.00", LINE))]
     assert "may not last: it holds an amount of money" in droidfleet("record", "-d", "a", stdin=b'"$3.00"\n').err
