@@ -7,6 +7,7 @@ at every line the process may die. Never speaks to the bus: it writes events, an
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,6 +47,8 @@ from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import MAX_SEED, Task
 from droidfleet_shared.protocol.validate import check_agent, validate_task
+from droidfleet_shared.protocol.values import secret_values
+from droidfleet_shared.secrets import concealed, without
 
 log = structlog.get_logger(__name__)
 
@@ -247,7 +250,8 @@ class Worker:
         validation = validate_task(assignment.task)
         if validation.task is None:
             issues = "; ".join(
-                f"{issue.path or '(document)'} {issue.code}: {issue.message}" for issue in validation.errors
+                f"{issue.path or '(document)'} {issue.code}: {issue.message}"
+                for issue in concealed(validation.errors, validation.document)
             )
             return Refusal(StepCode.INVALID_TASK, issues)
         mismatch = check_agent(validation.task, self._agent)
@@ -373,7 +377,9 @@ class Worker:
                 control=control,
             )
         except Exception:
-            log.exception("execution_broke", execution_id=ref.execution_id)
+            # An error may quote what it stumbled over.
+            trace = without(traceback.format_exc(), secret_values(task))
+            log.error("execution_broke", execution_id=ref.execution_id, traceback=trace)
             return None
         result = observer.noted(result)
         if self._stopping and result.code is StepCode.CANCELLED and control.reason == self._stopping:

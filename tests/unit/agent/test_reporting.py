@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from droidfleet_agent.engine.control import MAX_ARTIFACT_BYTES
 from droidfleet_agent.journal.attempt import Attempt
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Limits
 from droidfleet_agent.reporting import KEPT_STEPS, JournalObserver, Reporter
-from droidfleet_shared import artifacts
-from droidfleet_shared.artifacts import MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS
+from droidfleet_shared.artifacts import MAX_ARTIFACT_BYTES, MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS
 from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, ArtifactStored, ExecutionFinished, StepFinished
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import (
@@ -137,10 +135,6 @@ async def test_the_largest_artifact_fits_a_message() -> None:
     [event] = await _stored(journal)
     assert len(event.encode()) <= MAX_MESSAGE_BYTES
     assert (event.step_id, event.path) == ("look", "/steps/0")
-
-
-def test_engine_and_message_agree_on_the_largest_artifact() -> None:
-    assert artifacts.MAX_ARTIFACT_BYTES == MAX_ARTIFACT_BYTES
 
 
 async def test_an_artifacts_text_does_not_travel_twice() -> None:
