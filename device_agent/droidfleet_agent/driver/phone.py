@@ -207,7 +207,7 @@ class AdbPhone(Phone):
         raise NotImplementedError
 
     async def swipe(
-        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, hold_ms: int = 0, deadline: Deadline
     ) -> bool:
         raise NotImplementedError
 

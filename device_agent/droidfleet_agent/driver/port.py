@@ -130,9 +130,9 @@ class Phone(ABC):
 
     @abstractmethod
     async def swipe(
-        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, hold_ms: int = 0, deadline: Deadline
     ) -> bool:
-        """Moves a finger from one point to another."""
+        """Moves a finger from one point to another. ``hold_ms``: how long it then rests, so that nothing runs on."""
 
     @abstractmethod
     async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:

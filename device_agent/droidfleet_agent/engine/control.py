@@ -13,10 +13,6 @@ from contextlib import asynccontextmanager
 from droidfleet_shared.protocol.result import ArtifactModel, StepResult
 
 
-MAX_ARTIFACT_BYTES = 600_000
-"""Of one artifact: in base64 it still fits one bus message."""
-
-
 class RunObserver(ABC):
     """Is told what a run does, in order. Each call is awaited before the run goes on.
 
@@ -38,7 +34,8 @@ class RunObserver(ABC):
         """
 
     async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:  # noqa: B027 - keeping it is a choice
-        """Something too large for the result, ``data``, which the result names by its digest. At most `MAX_ARTIFACT_BYTES`."""
+        """Something too large for the result, ``data``, which the result names by its digest. At most
+        `artifacts.MAX_ARTIFACT_BYTES`."""
 
     @abstractmethod
     async def step_finished(self, result: StepResult) -> None:

@@ -39,9 +39,12 @@ class Needs:
         return self.texts or bool(self.images)
 
 
-def needs_of(part: BaseModel) -> Needs:
-    """What the selectors in a step, a condition or a selector need; the steps within a container are not its own."""
-    selectors = list(_selectors(part))
+def needs_of(part: BaseModel, *, without: frozenset[str] = frozenset()) -> Needs:
+    """What the selectors in a step, a condition or a selector need; the steps within a container are not its own.
+
+    ``without``: fields of it that another look is for.
+    """
+    selectors = list(_selectors(part, without))
     return Needs(
         texts=any(each.ocr_text is not None for each in selectors),
         images=frozenset(each.image for each in selectors if each.image is not None),
@@ -60,10 +63,10 @@ def task_needs_vision(task: TaskTemplate) -> bool:
     return False
 
 
-def _selectors(part: BaseModel) -> Iterator[Selector]:
+def _selectors(part: BaseModel, without: frozenset[str] = frozenset()) -> Iterator[Selector]:
     if isinstance(part, Selector):
         yield part
-    for name in type(part).model_fields:
+    for name in type(part).model_fields.keys() - without:
         value = getattr(part, name)
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, BaseModel) and not isinstance(each, StepBase):

@@ -57,7 +57,7 @@ def find(run: StepRun, matcher: Matcher, selector: Selector, *, touch: bool) -> 
                 )
             return Sight(matcher, outcome.node, outcome.visible_bounds, point)
         case Ambiguous():
-            raise _ambiguous(matcher, selector, outcome)
+            raise ambiguous(matcher, selector, outcome)
         case Disabled():
             disabled = outcome.nodes
             run.target = target_of(disabled[0], matcher.visible_bounds(disabled[0]))
@@ -88,18 +88,27 @@ async def wait_for_sight(run: StepRun, selector: Selector) -> Sight:
     return await wait_until(run, lambda matcher: find(run, matcher, selector, touch=False))
 
 
-async def wait_to_touch(run: StepRun, selector: Selector, *, unless: Selector | None = None) -> Sight | Skip:
+async def wait_to_touch(
+    run: StepRun,
+    selector: Selector,
+    *,
+    unless: Selector | None = None,
+    also: Callable[[Matcher], Missing | None] = lambda _matcher: None,
+) -> Sight | Skip:
     """Waits for a target that can be touched, at the middle of its visible part unless something lies over that.
 
     A target on the step's very first look is taken as it is. One that appeared while waiting may still be moving, so a
     further look must show it at the same place. ``unless``: `Skip` when it is visible on the look that decides.
+    ``also``: what else that look must show.
 
     Raises:
         StepFailed, RunCancelled.
     """
     hidden_keyboard = False
     while True:
-        found: Sight | Skip = await wait_until(run, _touchable(run, selector, unless=unless, uncovered=hidden_keyboard))
+        found: Sight | Skip = await wait_until(
+            run, _touchable(run, selector, unless=unless, also=also, uncovered=hidden_keyboard)
+        )
         if isinstance(found, Skip) or not _covered(found):
             return found
         try:
@@ -113,7 +122,12 @@ async def wait_to_touch(run: StepRun, selector: Selector, *, unless: Selector | 
 
 
 def _touchable(
-    run: StepRun, selector: Selector, *, unless: Selector | None, uncovered: bool
+    run: StepRun,
+    selector: Selector,
+    *,
+    unless: Selector | None,
+    also: Callable[[Matcher], Missing | None],
+    uncovered: bool,
 ) -> Callable[[Matcher], Sight | Skip | Missing]:
     last: Bounds | None = None
 
@@ -123,15 +137,17 @@ def _touchable(
             run.target = None
             return Skip()
         found = find(run, matcher, selector, touch=True)
-        if isinstance(found, Missing):
+        missing = found if isinstance(found, Missing) else also(matcher)
+        if missing is not None:
             last = None
-            return found
+            return missing
+        assert isinstance(found, Sight)
         if uncovered and _covered(found):
             return Missing(
                 StepCode.ACTION_FAILED,
                 lambda: f"{selector_text(selector)} is covered by the keyboard, which stays although it was hidden.",
             )
-        if run.looks == 1 or found.bounds == last:
+        if run.on_first_look or found.bounds == last:
             return found
         last = found.bounds
         return Missing(
@@ -148,7 +164,7 @@ def _covered(sight: Sight) -> bool:
     return keyboard is not None and keyboard.contains(*sight.point)
 
 
-def _ambiguous(matcher: Matcher, selector: Selector, outcome: Ambiguous) -> StepFailed:
+def ambiguous(matcher: Matcher, selector: Selector, outcome: Ambiguous) -> StepFailed:
     shown = min(len(outcome.candidates), MAX_CANDIDATES)
     return StepFailed(
         StepCode.TARGET_AMBIGUOUS,

@@ -37,8 +37,10 @@ class Missing:
     settling: bool = False
 
 
-async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> T:
+async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing], *, in_front: bool = True) -> T:
     """Looks until the step's package and activity are in front and ``decide`` finds what it wants on the same look.
+
+    ``in_front`` false: whatever is in front.
 
     The first look is taken at once and a screen that is ready costs no pause.
 
@@ -59,7 +61,8 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> 
                 silence = sentence(error.message)
         else:
             silence = ""
-            verdict: T | Missing = _front(run, matcher.screen) or decide(matcher)
+            missing_app = in_front_or_missing(run, matcher.screen) if in_front else None
+            verdict: T | Missing = missing_app or decide(matcher)
             if not isinstance(verdict, Missing):
                 return verdict
             missing = verdict
@@ -68,7 +71,8 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing]) -> 
     raise _given_up(run, missing, silence)
 
 
-def _front(run: StepRun, screen: Screen) -> Missing | None:
+def in_front_or_missing(run: StepRun, screen: Screen) -> Missing | None:
+    """None when the step's package and activity are in front, else which of them is missing."""
     package = run.step.package_name
     if package is not None and screen.package != package:
         return Missing(

@@ -129,6 +129,22 @@ class Matcher:
         except _UnclearError:
             return False
 
+    def all_visible(self, selector: Selector) -> list[Node] | Ambiguous | NotFound:
+        """Every visible match in reading order (with ``index``: that one), or which relation is not clear."""
+        try:
+            visible = self._matches(selector, path="").visible
+        except _UnclearError as unclear:
+            return unclear.outcome
+        return visible if selector.index is None else visible[selector.index : selector.index + 1]
+
+    def inside(self, selector: Selector, around: Node) -> list[Node] | Ambiguous | NotFound:
+        """The same below one node; ``index`` counts there."""
+        try:
+            visible = [node for node in self._matches(selector, path="").visible if _is_below(node, around)]
+        except _UnclearError as unclear:
+            return unclear.outcome
+        return visible if selector.index is None else visible[selector.index : selector.index + 1]
+
     def in_tree(self, node: Node) -> bool:
         """Whether the node stands in the window's tree; what was seen on the picture does not."""
         return id(node) in self._order

@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.matching import _list
 from droidfleet_agent.driver.memory import Call, Fault, Page
 from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.session.picture import fitting
+from droidfleet_agent.screen.picture import fitting
 from droidfleet_agent.session.seen import seen_tree
 from droidfleet_agent.session.session import MAX_PICTURE_BYTES, TICK_S, Session
 from droidfleet_shared.bus import subjects

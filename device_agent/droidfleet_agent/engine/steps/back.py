@@ -1,4 +1,4 @@
-"""BACK: presses the Back key once."""
+"""BACK: presses the Back key once. Also what KEY does with other keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from droidfleet_shared.protocol.codes import Detail
 
 
 async def back(run: StepRun) -> StepDone:
+    """See `press_once`."""
+    return await press_once(run, Key.BACK)
+
+
+async def press_once(run: StepRun, key: Key) -> StepDone:
     """Waits for the step's package and activity when it names them, else acts without a look.
 
     A press that did not happen is followed by a look in any case: looking is what repairs the way to the phone.
@@ -18,6 +23,6 @@ async def back(run: StepRun) -> StepDone:
     while True:
         if look:
             await wait_until(run, lambda _matcher: True)
-        if await run.press(Key.BACK):
+        if await run.press(key):
             return StepDone(Detail.DISPATCHED_UNVERIFIED)
         look = True

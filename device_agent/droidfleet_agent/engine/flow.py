@@ -1,0 +1,243 @@
+"""Walks the tree of a task's steps: which step is next, which is skipped, what a failure does to what follows.
+
+    list -> step: stopped? chance? values? when? -> leaf: `outcome.act`     container: its lists, the same way
+         <- its result, to the observer and the results -> optional, onFailure, jumps -> the next step, or the end
+
+A failure travels up as a `Failure`: a container ends with the code of the step that failed in it, and its own
+`optional` and `onFailure` are asked in turn. What must never be passed over ends the task from wherever it happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from droidfleet_agent.engine.chance import chance, drawn
+from droidfleet_agent.engine.conditions import decide, wants_of
+from droidfleet_agent.engine.context import RunContext
+from droidfleet_agent.engine.control import RunCancelled
+from droidfleet_agent.engine.ending import StepDone, StepFailed
+from droidfleet_agent.engine.outcome import act
+from droidfleet_agent.engine.step import StepRun
+from droidfleet_agent.engine.steps import execute
+from droidfleet_agent.engine.wait import wait_until
+from droidfleet_shared.clock import Deadline
+from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, OPTIONAL_SKIPS, Detail, StepCode
+from droidfleet_shared.protocol.result import StepResult
+from droidfleet_shared.protocol.steps import BranchStep, Goto, GroupStep, IfStep, RepeatStep, Step
+from droidfleet_shared.protocol.values import MissingValueError, UnfitValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a list of steps ended. ``step_id`` and ``detail`` are those of the innermost step that failed, None when the
+    run was stopped between two steps. ``code`` is the task's, unless something passes over it."""
+
+    code: StepCode
+    message: str
+    step_id: str | None = None
+    detail: Detail = Detail.NONE
+
+
+class _InnerFailure(Exception):  # noqa: N818 - the outcome of a container, not a defect
+    """A list within a container ended by this failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.code)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How a step ended: it failed, or it is to be gone on with the step ``goto`` (None: the next one)."""
+
+    failure: Failure | None = None
+    goto: str | None = None
+
+
+class Flow:
+    """Runs the steps of one task."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._rounds: dict[str, int] = {}
+        """How many rounds of each REPEAT began, by its path."""
+        self.continued = False
+        """Whether the task went on after a failure because `onFailure` said so."""
+
+    async def run(self, steps: tuple[Step, ...], path: str, *, iteration: int = 0) -> Failure | None:
+        """Runs a list of steps; the failure that ended it, or None."""
+        position = 0
+        while position < len(steps):
+            step = steps[position]
+            ended = await self._step(step, f"{path}/{position}", iteration)
+            goto = ended.goto
+            if ended.failure is not None:
+                follows = after_failure(step, ended.failure)
+                if follows == "STOP":
+                    return ended.failure
+                self.continued = True
+                goto = follows.goto if isinstance(follows, Goto) else None
+            position = position + 1 if goto is None else _position_of(steps, goto)
+        return None
+
+    async def _step(self, step: Step, path: str, iteration: int) -> _Ended:
+        context = self._context
+        if stopped := context.stopped(f"before step {step.id!r}"):
+            return _Ended(Failure(*stopped))
+        await context.observer.step_started(step.id, path)
+        started_at, started = context.clock.now(), context.clock.monotonic()
+        run = StepRun(
+            step,
+            path=path,
+            phone=context.phone,
+            clock=context.clock,
+            task_deadline=context.deadline,
+            observer=context.observer,
+            control=context.control,
+            outputs=context.outputs,
+            eyes=context.eyes,
+            random=chance(context.seed, path, iteration, "step"),
+        )
+        goto: str | None = None
+        inner: Failure | None = None
+        ending: StepDone | StepFailed
+        try:
+            ending, goto = await self._perform(run, step, path, iteration)
+        except StepFailed as failed:
+            ending = failed
+        except _InnerFailure as failed_inside:
+            inner = failed_inside.failure
+            ending = StepFailed(inner.code, inner.message)
+        except RunCancelled:
+            ending = StepFailed(StepCode.CANCELLED, context.cancelled(f"in step {step.id!r}"))
+        result = context.result(
+            run, step, ending, iteration=iteration, started_at=started_at, duration_ms=context.since(started)
+        )
+        context.results.add(result)
+        await context.observer.step_finished(result)
+        if result.successful:
+            return _Ended(goto=goto)
+        return _Ended(inner or self._failure(run, ending, result))
+
+    def _failure(self, run: StepRun, ending: StepDone | StepFailed, result: StepResult) -> Failure:
+        if result.code is StepCode.CANCELLED:
+            return Failure(StepCode.CANCELLED, result.message, result.id, result.detail)
+        message = f"Step {result.id!r}: {result.message}"
+        if isinstance(ending, StepFailed) and ending.out_of_time and run.deadline.at == self._context.deadline.at:
+            timed_out = self._context.timed_out(f"in mid-step. {message}")
+            return Failure(StepCode.TASK_TIMEOUT, timed_out, result.id, result.detail)
+        return Failure(result.code, message, result.id, result.detail)
+
+    async def _perform(self, run: StepRun, written: Step, path: str, iteration: int) -> tuple[StepDone, str | None]:
+        """The step's success and where it goes on, after what may make it unnecessary."""
+        if not drawn(written.probability, seed=self._context.seed, path=path, iteration=iteration):
+            return StepDone(Detail.SKIPPED_BY_CHANCE, f"Not run: `probability` is {written.probability} percent."), None
+        step = self._resolved(written)
+        run.step = step
+        if step.when is not None:
+            run.wants = wants_of(step.when)
+            if not await decide(run, step.when, what="`when`", in_front=False):
+                return StepDone(Detail.WHEN_FALSE, "Not run: `when` does not hold."), None
+        run.wants = self._context.wants_of_action(written, step)
+        run.now_acting()
+        match step:
+            case GroupStep() | IfStep() | RepeatStep():
+                done = await act(run, step, lambda: self._container(run, step, path, iteration))
+                return done, None
+            case BranchStep():
+                return await self._branch(run, step)
+            case _:
+                return await act(run, step, lambda: execute(run, step)), None
+
+    def _resolved(self, step: Step) -> Step:
+        try:
+            return self._context.values.resolve(step, self._context.outputs)
+        except MissingValueError as error:
+            raise StepFailed(
+                StepCode.VALUE_MISSING,
+                f"{error.reference} has no value yet. Extract it in a step that runs before this one.",
+            ) from None
+        except UnfitValueError as error:
+            raise StepFailed(
+                StepCode.VALUE_MISSING,
+                f"With the values put in, {error.field} is not one that is accepted: {error.reason}.",
+            ) from None
+
+    async def _branch(self, run: StepRun, step: BranchStep) -> tuple[StepDone, str | None]:
+        holds = False
+
+        async def branch() -> StepDone:
+            nonlocal holds
+            holds = await decide(run, step.condition, what="The condition")
+            return StepDone(Detail.JUMPED if holds else Detail.NOT_JUMPED)
+
+        done = await act(run, step, branch)
+        return done, step.goto if holds else None
+
+    async def _container(
+        self, run: StepRun, step: GroupStep | IfStep | RepeatStep, path: str, iteration: int
+    ) -> StepDone:
+        match step:
+            case GroupStep():
+                await self._app_in_front(run)
+                await self._inner(step.steps, f"{path}/steps", iteration)
+                return StepDone(Detail.DONE)
+            case IfStep():
+                if await decide(run, step.condition, what="The condition"):
+                    await self._inner(step.then, f"{path}/then", iteration)
+                    return StepDone(Detail.THEN)
+                await self._inner(step.otherwise or (), f"{path}/else", iteration)
+                return StepDone(Detail.ELSE)
+            case RepeatStep():
+                await self._app_in_front(run)
+                return await self._repeat(run, step, path)
+            case _:
+                assert_never(step)
+
+    async def _repeat(self, run: StepRun, step: RepeatStep, path: str) -> StepDone:
+        begun = 0
+        limit = self._duration(step)
+        while True:
+            if step.until is not None:
+                if stopped := self._context.stopped(f"before a round of step {step.id!r}"):
+                    raise _InnerFailure(Failure(*stopped))
+                run.begin(step.timeout_ms)
+                run.wants = wants_of(step.until)
+                if await decide(run, step.until, what="`until`", in_front=False):
+                    return StepDone(Detail.UNTIL_HELD, f"`until` held after {begun} rounds.")
+            if begun == step.max_iterations or (limit is not None and limit.passed):
+                return StepDone(Detail.BOUND_REACHED, f"{begun} rounds.")
+            begun += 1
+            iteration = self._rounds.get(path, 0)
+            self._rounds[path] = iteration + 1
+            await self._inner(step.steps, f"{path}/steps", iteration)
+
+    def _duration(self, step: RepeatStep) -> Deadline | None:
+        if step.max_duration_ms is None:
+            return None
+        return self._context.clock.deadline(step.max_duration_ms / 1000)
+
+    async def _inner(self, steps: tuple[Step, ...], path: str, iteration: int) -> None:
+        failure = await self.run(steps, path, iteration=iteration)
+        if failure is not None:
+            raise _InnerFailure(failure)
+
+    async def _app_in_front(self, run: StepRun) -> None:
+        if run.step.package_name is not None:
+            await wait_until(run, lambda _matcher: True)
+
+
+def after_failure(step: Step, failure: Failure) -> str | Goto:
+    """What follows a step that failed: ``"STOP"``, ``"CONTINUE"``, or a `Goto`."""
+    return step.on_failure if failure.code in ON_FAILURE_APPLIES else "STOP"
+
+
+def skips(step: Step, code: StepCode) -> bool:
+    """Whether `optional` turns the failure into a skip."""
+    return step.optional and code in OPTIONAL_SKIPS
+
+
+def _position_of(steps: tuple[Step, ...], step_id: str) -> int:
+    """The validator has seen that the step is there, and further on."""
+    return next(position for position, step in enumerate(steps) if step.id == step_id)
