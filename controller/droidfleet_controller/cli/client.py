@@ -6,6 +6,8 @@ they are: the command line is one of the doors at which protobuf types may stop.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from contextlib import contextmanager
 from datetime import timedelta
@@ -25,10 +27,11 @@ from droidfleet.v1 import (
 )
 from droidfleet_controller.cli.access import Access
 from droidfleet_controller.cli.failures import from_rpc
+from droidfleet_shared.errors import UnavailableError
 from droidfleet_shared.net import parse_endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
 CALL_S = 10.0
@@ -216,9 +219,14 @@ class ControllerClient:
         devices: Sequence[str],
         request_id: str,
         expires_in: timedelta | None = None,
+        values: Mapping[str, object] | None = None,
+        random_seed: int | None = None,
     ) -> execution_pb2.RunTaskResponse:
-        """Creates one execution a device, all or none; ``task`` is a reference or a document's text."""
-        request = execution_pb2.RunTaskRequest(devices=devices, request_id=request_id)
+        """Creates one execution a device, all or none; ``task`` is a reference or a document's text, ``values`` are for
+        its inputs."""
+        request = execution_pb2.RunTaskRequest(devices=devices, request_id=request_id, random_seed=random_seed)
+        if values:
+            request.input_values_json = json.dumps(values, ensure_ascii=False)
         if isinstance(task, execution_pb2.TaskRef):
             request.ref.CopyFrom(task)
         else:
@@ -233,6 +241,20 @@ class ControllerClient:
         request = execution_pb2.GetExecutionRequest(execution_id=execution_id)
         with self._errors():
             return self._executions.GetExecution(request, timeout=CALL_S, metadata=self._metadata).execution
+
+    def artifact(self, execution_id: str, sha256: str) -> bytes:
+        """The content of an artifact, as its digest says.
+
+        Raises:
+            UnavailableError: ``ARTIFACT_BROKEN``, what came is something else.
+        """
+        request = execution_pb2.GetArtifactRequest(execution_id=execution_id, sha256=sha256)
+        with self._errors():
+            pieces = self._executions.GetArtifact(request, timeout=CALL_S, metadata=self._metadata)
+            data = b"".join(piece.data for piece in pieces)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise UnavailableError("ARTIFACT_BROKEN", "the artifact did not arrive as it is.", hint="Fetch it again.")
+        return data
 
     def executions(
         self,

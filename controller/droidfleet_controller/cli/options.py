@@ -24,6 +24,8 @@ ApiOption = Annotated[
     typer.Option("--api", envvar="DROIDFLEET_API", metavar="HOST:PORT", help="The controller's gRPC address."),
 ]
 
+RevisionOption = Annotated[int, typer.Option("--revision", min=0, metavar="N", help="0 means the newest.")]
+
 OutputOption = Annotated[
     Output,
     typer.Option("--output", "-o", help="table for people; json or yaml for programs (see docs/cli.md)."),
