@@ -28,6 +28,7 @@ from droidfleet_agent.engine.sight import Eyes, Needs
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.parse import ScreenUnreadableError
 from droidfleet_agent.screen.picture import fitting
+from droidfleet_agent.screen.same import same_screen
 from droidfleet_agent.vision.port import UnreadablePictureError
 from droidfleet_shared.artifacts import MAX_ARTIFACT_BYTES
 from droidfleet_shared.clock import Clock, Deadline
