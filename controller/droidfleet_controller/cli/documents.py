@@ -118,12 +118,15 @@ def execution_document(execution: execution_pb2.Execution) -> Document:
         "stepsDone": execution.steps_done,
         "stepCount": execution.step_count,
         "currentStepId": execution.current_step_id or None,
+        "iteration": execution.iteration,
         "cancelRequested": execution.cancel_requested,
         "reason": execution.reason or None,
         "createdAt": _time(execution.created_at),
         "updatedAt": _time(execution.updated_at),
         "expiresAt": _time(execution.expires_at),
         "version": execution.version,
+        "inputValues": values_of(execution),
+        "artifacts": [stored_artifact_document(artifact) for artifact in execution.artifacts],
         "result": result_document(execution.result) if execution.HasField("result") else None,
     }
 
@@ -142,10 +145,32 @@ def result_document(result: execution_pb2.TaskResult) -> Document:
         "failedStepId": result.failed_step_id or None,
         "outputs": outputs_of(result),
         "steps": [_step(step) for step in result.steps],
+        "stepsOmitted": result.steps_omitted,
         "randomSeed": result.random_seed if result.HasField("random_seed") else None,
         "startedAt": _time(result.started_at),
         "durationMs": milliseconds(result.duration),
     }
+
+
+def stored_artifact_document(stored: execution_pb2.StoredArtifact) -> Document:
+    """An artifact of an execution, as the controller has it."""
+    artifact = stored.artifact
+    return {
+        "name": artifact.name,
+        "mediaType": artifact.media_type,
+        "sha256": artifact.sha256,
+        "sizeBytes": artifact.size_bytes,
+        "attempt": stored.attempt,
+        "stepId": stored.step_id,
+        "path": stored.path,
+        "storedAt": _time(stored.stored_at),
+        "available": stored.available,
+    }
+
+
+def values_of(execution: execution_pb2.Execution) -> Mapping[str, object]:
+    """The values that it was run with, by input; secrets are hidden. Known in GetExecution only."""
+    return _object(execution.input_values_json)
 
 
 def outputs_of(result: execution_pb2.TaskResult) -> Mapping[str, object]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -18,8 +17,6 @@ from droidfleet_controller.cli.text import age, cell, cut, duration, escape, mom
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
-
-    from rich.console import RenderableType
 
     from droidfleet.v1 import execution_pb2, task_pb2
 
@@ -153,7 +150,7 @@ def executions(items: Iterable[execution_pb2.Execution], *, now: datetime) -> Ta
             cell(item.device),
             cell(f"{item.task_id} r{item.revision}"),
             state(documents.state_of(item)),
-            cell(f"{item.steps_done}/{item.step_count}"),
+            cell(progress(item)),
             cell(age(documents.instant(item.created_at), now)),
             cell(_briefly(item)),
         )
@@ -170,58 +167,20 @@ def results(items: Sequence[execution_pb2.Execution]) -> Table:
         made.add_row(
             cell(item.device),
             state(documents.state_of(item)),
-            cell(f"{item.steps_done}/{item.step_count}"),
+            cell(progress(item)),
             cell(duration(documents.milliseconds(item.result.duration) / 1000) if item.HasField("result") else ""),
             happened,
         )
     return made
 
 
-def execution(item: execution_pb2.Execution) -> RenderableType:
-    """All about one execution: facts, steps, outputs, candidates."""
-    result = item.result
-    top = facts(
-        ("Execution", cell(item.execution_id)),
-        ("Run", cell(item.run_id)),
-        ("Device", cell(item.device)),
-        ("Task", cell(f"{item.task_id} r{item.revision}")),
-        ("State", state(documents.state_of(item))),
-        ("Attempt", cell(str(item.attempt))),
-        ("Steps", cell(f"{item.steps_done}/{item.step_count}")),
-        ("In progress", cell(item.current_step_id)),
-        ("Cancel asked", cell("yes" if item.cancel_requested else "")),
-        # The result says the same, and more.
-        ("Reason", cell("" if item.HasField("result") else item.reason)),
-        ("Created", cell(moment(documents.instant(item.created_at)))),
-        ("Changed", cell(moment(documents.instant(item.updated_at)))),
-        ("Result", cell(result.code)),
-        ("Detail", cell(result.detail)),
-        ("Message", cell(result.message)),
-        ("Failed step", cell(result.failed_step_id)),
-        ("Took", cell(duration(documents.milliseconds(result.duration) / 1000) if item.HasField("result") else "")),
-    )
-    parts: list[RenderableType] = [top]
-    if result.steps:
-        steps = table("Step", "Action", "Code", "Detail", "Time", "Looks", "Dispatched", "Message")
-        for step in result.steps:
-            steps.add_row(
-                cell(step.id),
-                cell(step.action),
-                cell(step.code, "green" if step.successful else "red"),
-                cell(step.detail),
-                cell(duration(documents.milliseconds(step.duration) / 1000)),
-                cell(str(step.looks)),
-                cell(str(step.dispatched)),
-                cell(step.message),
-            )
-        parts += [Text(), steps]
-    candidates = candidates_of(item)
-    if candidates:
-        parts += [Text(), Text("Candidates", style="bold"), *(cell(f"  {line}") for line in candidates)]
-    outputs = documents.outputs_of(result)
-    if outputs:
-        parts += [Text(), facts(*((name, cell(_value(value))) for name, value in outputs.items()))]
-    return Group(*parts)
+def progress(item: execution_pb2.Execution) -> str:
+    """How far it is: ``3/9``; in a loop, whose steps count again in each round, ``57 (round 12)``."""
+    if item.iteration:
+        return f"{item.steps_done} (round {item.iteration + 1})"
+    if item.steps_done > item.step_count:
+        return str(item.steps_done)
+    return f"{item.steps_done}/{item.step_count}"
 
 
 def task_facts(item: task_pb2.TaskTemplate) -> Table:
@@ -276,7 +235,7 @@ def _happened(item: execution_pb2.Execution) -> str:
         return escape(item.reason or item.current_step_id)
     if result.successful:
         outputs = documents.outputs_of(result)
-        return ", ".join(f"{name} = {cut(_value(value), MAX_OUTPUT_LENGTH)}" for name, value in outputs.items())
+        return ", ".join(f"{name} = {cut(value_text(value), MAX_OUTPUT_LENGTH)}" for name, value in outputs.items())
     failed = next((step for step in result.steps if not step.successful and step.id == result.failed_step_id), None)
     if failed is None:
         return escape(f"{result.code}: {result.message}")
@@ -291,5 +250,6 @@ def _briefly(item: execution_pb2.Execution) -> str:
     return escape(f"{result.code} at {result.failed_step_id}" if result.failed_step_id else result.code)
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
+    """A value of an output or an input in one line, safe to print: a text as it is, anything else as JSON."""
     return escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

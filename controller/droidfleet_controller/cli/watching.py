@@ -100,8 +100,8 @@ class Board:
             rows.add_row(
                 cell(item.device),
                 tables.state(state),
-                ProgressBar(total=max(1, item.step_count), completed=item.steps_done, width=BAR_WIDTH),
-                cell(f"{item.steps_done}/{item.step_count}"),
+                _bar(item),
+                cell(tables.progress(item)),
                 cell(self._time(item)),
                 cell(self._what(item)),
             )
@@ -144,6 +144,13 @@ def _shown(board: Board) -> Iterator[Callable[[execution_pb2.Execution], None]]:
 
     with Live(console=screen, get_renderable=render, refresh_per_second=REFRESH_PER_S, transient=True):
         yield lambda execution: None  # the live view reads the board by itself
+
+
+def _bar(item: execution_pb2.Execution) -> ProgressBar:
+    """A loop's end is not known before it is there, so in one the bar only shows that something goes on."""
+    if item.iteration and documents.state_of(item) in GOING_ON:
+        return ProgressBar(total=None, pulse=True, width=BAR_WIDTH)
+    return ProgressBar(total=max(1, item.step_count), completed=item.steps_done, width=BAR_WIDTH)
 
 
 def _rank(execution: execution_pb2.Execution) -> int:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from droidfleet.v1 import execution_pb2
-from droidfleet_controller.cli import documents, tables
+from droidfleet_controller.cli import documents, execution_view, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device, complete_execution, complete_task
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import emit, emit_item, note, show, show_table
+from droidfleet_controller.cli.text import escape
 from droidfleet_controller.cli.watching import Board, follow
-from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.artifacts import file_name
+from droidfleet_shared.artifacts import save as save_file
+from droidfleet_shared.errors import InvalidInputError, NotFoundError
 from droidfleet_shared.exit_codes import ExitCode
 
 app = typer.Typer(no_args_is_help=True, help="Follow, list and cancel runs of tasks.")
@@ -80,7 +85,7 @@ def list_executions(
 def show_execution(
     execution_id: ExecutionId, *, output: OutputOption = Output.TABLE, api: ApiOption = DEFAULT_API
 ) -> None:
-    """Show one execution with the result of every step.
+    """Show one execution with the result of every step, its inputs and outputs, and what it kept.
 
     \b
     Examples:
@@ -90,9 +95,69 @@ def show_execution(
     with ControllerClient(api) as client:
         item = client.execution(execution_id)
     if output is Output.TABLE:
-        show(tables.execution(item))
+        show(execution_view.execution(item))
     else:
         emit(documents.execution_document(item), output)
+
+
+@app.command("artifacts")
+def show_artifacts(
+    execution_id: ExecutionId,
+    *,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write their files there; none is written over.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    api: ApiOption = DEFAULT_API,
+) -> None:
+    """List what the steps of an execution kept, such as screenshots, and save it.
+
+    Exits with 4 when one that is to be saved is not there any more; the others are saved.
+
+    \b
+    Examples:
+      droidfleet execution artifacts ID
+      droidfleet execution artifacts ID --save ./pictures
+    """
+    with ControllerClient(api) as client:
+        items = list(client.execution(execution_id).artifacts)
+        saved = (
+            [] if save is None else [_save(client, execution_id, save, place) for place in enumerate(items, start=1)]
+        )
+    if output is not Output.TABLE:
+        files = saved or [None] * len(items)
+        emit(
+            {
+                "artifacts": [
+                    documents.stored_artifact_document(item) | {"file": None if file is None else str(file)}
+                    for item, file in zip(items, files, strict=True)
+                ]
+            },
+            output,
+        )
+    elif not items:
+        note("No artifacts.")
+    elif save is None:
+        show(execution_view.artifacts(items))
+    else:
+        sys.stdout.write("".join(f"{escape(str(file))}\n" for file in saved if file is not None))
+    if saved and None in saved:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _save(
+    client: ControllerClient, execution_id: str, folder: Path, place: tuple[int, execution_pb2.StoredArtifact]
+) -> Path | None:
+    """The file that was written; None, with a word about it, when there is nothing any more to write."""
+    number, item = place
+    artifact = item.artifact
+    try:
+        data = client.artifact(execution_id, artifact.sha256)
+    except NotFoundError as error:
+        note(f"{artifact.name} of step {item.step_id}: {error.code}: {error.message}")
+        return None
+    name = file_name(number, step_id=item.step_id, name=artifact.name, media_type=artifact.media_type)
+    return save_file(folder, name, data)
 
 
 @app.command("watch")
