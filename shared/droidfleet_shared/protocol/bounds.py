@@ -169,13 +169,13 @@ def _effects(step: Step) -> tuple[int, int]:
             effects, keyboard_hides = step.times, 1
         case InputStep():
             effects, keyboard_hides = INPUT_EFFECTS + step.submit, 1
-        case LongClickStep() | DragStep() | SwipeStep():
+        case LongClickStep() | DragStep():
             effects, keyboard_hides = 1, 1
         case ScrollStep():
-            effects, keyboard_hides = step.max_scrolls, 1
+            effects = step.max_scrolls
         case SelectOptionStep():
             effects, keyboard_hides = SELECT_EFFECTS + step.max_scrolls, 2
-        case BackStep() | KeyStep() | StopAppStep():
+        case BackStep() | KeyStep() | StopAppStep() | SwipeStep():
             effects = 1
         case OpenStep():
             effects = OPEN_EFFECTS + step.stop_first

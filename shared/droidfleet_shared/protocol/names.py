@@ -24,10 +24,13 @@ PACKAGE_PATTERN = rf"^([A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*|.*{REFERE
 ACTIVITY_PATTERN = rf"^(\.?[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*|.*{REFERENCE}.*)$"
 OUTPUT_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
+MAX_NAME_LENGTH = 128
+"""Of ids, and of the names of inputs, outputs and artifacts."""
+
 PackageName = Annotated[str, Field(min_length=1, max_length=255, pattern=PACKAGE_PATTERN)]
 """An Android application id; the bare word `android` is one too (the system's own dialogs)."""
 
 ActivityName = Annotated[str, Field(min_length=1, max_length=255, pattern=ACTIVITY_PATTERN)]
-StepId = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
-OutputField = Annotated[str, Field(min_length=1, max_length=128, pattern=OUTPUT_PATTERN)]
-InputName = Annotated[str, Field(min_length=1, max_length=128, pattern=OUTPUT_PATTERN)]
+StepId = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN)]
+OutputField = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=OUTPUT_PATTERN)]
+InputName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=OUTPUT_PATTERN)]

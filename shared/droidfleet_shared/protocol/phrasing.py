@@ -17,7 +17,7 @@ from droidfleet_shared.protocol.names import ACTIVITY_PATTERN, NAME_PATTERN, OUT
 from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.schema import JsonSchema
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
-from droidfleet_shared.protocol.suggestions import action_hint, field_hint, folded
+from droidfleet_shared.protocol.suggestions import action_hint, closest, field_hint, folded
 from droidfleet_shared.protocol.task import SCHEMA_VERSION
 from droidfleet_shared.protocol.wording import described, listed, name, shown
 
@@ -37,6 +37,11 @@ _CODES = {
     "tuple_type": ValidationCode.WRONG_TYPE,
     "model_type": ValidationCode.WRONG_TYPE,
     "model_attributes_type": ValidationCode.WRONG_TYPE,
+    "dict_type": ValidationCode.WRONG_TYPE,
+    "literal_error": ValidationCode.BAD_VALUE,
+    "enum": ValidationCode.BAD_VALUE,
+    "too_short": ValidationCode.OUT_OF_RANGE,
+    "too_long": ValidationCode.OUT_OF_RANGE,
 }
 """Pydantic's error types that the models can give; a test meets each of them."""
 
@@ -46,6 +51,20 @@ _PATTERNS = {
     ACTIVITY_PATTERN: "an activity's class name, a text such as `com.shop.Main` or `.Main`, without `/`",
     OUTPUT_PATTERN: "a name, a text of letters, digits and `_` that does not begin with a digit",
 }
+
+
+_OBJECTS = {
+    "Selector": ("selector", "a selector"),
+    "Condition": ("condition", "a condition"),
+    "After": ("after", "`after`"),
+    "Goto": ("goto", "`onFailure`"),
+    "InputDeclaration": ("input", "the declaration of an input"),
+    "ExtractField": ("field", "a field of EXTRACT"),
+    "ImageSelector": ("image", "`image`"),
+    "PointSelector": ("point", "`point`"),
+    "Offset": ("offset", "`byPercent`"),
+}
+"""The objects within a task that are no steps: a word for suggestions, and words for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +82,21 @@ class Located:
     given: Collection[str]
     action: str
     root: JsonSchema
+    is_key: bool = False
 
     @property
     def where(self) -> str:
-        """What the object around it is: ``task``, ``step`` or ``selector``."""
-        return {self.root["title"]: "task", "Selector": "selector"}.get(self.parent.get("title", ""), "step")
+        """What the object around it is: ``task``, ``selector``, ``condition`` and so on, or ``step``."""
+        title = self.parent.get("title", "")
+        return "task" if title == self.root["title"] else _OBJECTS.get(title, ("step", ""))[0]
 
     @property
     def around(self) -> str:
         """The object around it in words."""
         if self.where == "task":
             return "a task" if self.root["title"] == "Task" else "a task template"
-        if self.where == "selector":
-            return "a selector"
+        if self.where != "step":
+            return _OBJECTS[self.parent["title"]][1]
         article = "an" if self.action[:1] in {"A", "E", "I", "O", "U"} else "a"
         return f"{article} {name(self.action)} step" if self.action else "a step"
 
@@ -101,16 +122,22 @@ def phrase(error: ErrorDetails, at: Located) -> Finding:
             found = f"found {described(at.value)}" if code is ValidationCode.WRONG_TYPE else shown(at.value)
             problem = {
                 ValidationCode.OUT_OF_RANGE: " is out of range",
-                ValidationCode.BAD_VALUE: " has not the form that is needed",
+                ValidationCode.BAD_VALUE: " is not accepted"
+                if "enum" in at.schema
+                else " has not the form that is needed",
             }.get(code, "")
+            if at.is_key:
+                found, problem = f"the name {found}", problem or " is not accepted"
             hint = "Leave the field out instead of writing `null`." if at.value is None else _example(at)
             return Finding(at.place, code, f"{found}{problem}; expected {expectation(at.schema)}", hint)
 
 
-def expectation(schema: JsonSchema) -> str:
+def expectation(schema: JsonSchema) -> str:  # noqa: PLR0911 - one return a type
     """What the schema wants, as a noun phrase."""
     if "const" in schema:
         return name(schema["const"])
+    if "enum" in schema:
+        return listed([name(each) for each in schema["enum"]], "or")
     match schema.get("type"):
         case "integer":
             low, high = schema["minimum"], schema["maximum"]
@@ -120,10 +147,22 @@ def expectation(schema: JsonSchema) -> str:
             form = _PATTERNS.get(schema.get("pattern", ""), "a text")
             return f"{form} ({low} to {high} characters)" if low else f"{form} (at most {high} characters)"
         case "object":
-            return f"{'a selector' if schema['title'] == 'Selector' else 'a task'}, an object"
-        case other:
-            others = {"boolean": "`true` or `false`", "array": "a list of steps"}
-            return others.get(other or "", "a step, an object with `id` and `action`")
+            title = schema.get("title", "")
+            words = _OBJECTS[title][1] if title in _OBJECTS else "a task" if title else "values by their names"
+            return f"{words}, an object"
+        case "array":
+            return _listing(schema)
+        case "boolean":
+            return "`true` or `false`"
+        case _:
+            return "a step, an object with `id` and `action`"
+
+
+def _listing(schema: JsonSchema) -> str:
+    items = schema.get("items", {})
+    title = items.get("$ref", "").rpartition("/")[2]
+    what = {"Condition": "conditions", "ExtractField": "fields, objects with `outputField`"}.get(title)
+    return f"a list of 1 to {schema['maxItems']} {what}" if what else "a list of steps"
 
 
 def _missing(error: ErrorDetails, at: Located) -> Finding:
@@ -173,6 +212,10 @@ def _elsewhere(at: Located) -> dict[str, str]:
     for field, actions in by_field.items():
         everywhere = len(actions) == len(IMPLEMENTED_ACTIONS)
         places[folded(field)] = f"{name(field)} stands in {'steps' if everywhere else listed(actions) + ' steps'}."
+    if at.where != "condition":
+        for field in definitions["Condition"]["properties"]:
+            example = f'`"condition": {{{json.dumps(field)}: ...}}`'
+            places.setdefault(folded(field), f"{name(field)} stands in a condition: {example}.")
     if at.where != "selector":
         for field in definitions["Selector"]["properties"]:
             example = f'`"selector": {{{json.dumps(field)}: ...}}`'
@@ -183,6 +226,10 @@ def _elsewhere(at: Located) -> dict[str, str]:
 
 
 def _example(at: Located) -> str:
+    if "enum" in at.schema and isinstance(at.value, str):
+        meant = closest(at.value, at.schema["enum"])
+        if meant is not None:
+            return f"Did you mean {name(meant)}?"
     examples = at.schema.get("examples")
     if not examples:
         return ""

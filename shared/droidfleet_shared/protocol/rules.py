@@ -8,37 +8,64 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from droidfleet_shared.protocol.action_rules import action_findings
 from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.condition_rules import condition_findings, conditions_of
+from droidfleet_shared.protocol.flow_rules import RawStep, flow_findings
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
-from droidfleet_shared.protocol.references import unknown_references
-from droidfleet_shared.protocol.selector_rules import selector_findings
-from droidfleet_shared.protocol.steps.base import DEFAULT_TIMEOUT_MS, STEP_LISTS
+from droidfleet_shared.protocol.references import known_names, reference_findings
+from droidfleet_shared.protocol.selector_rules import Sight, selector_findings
+from droidfleet_shared.protocol.steps.base import STEP_LISTS
 from droidfleet_shared.protocol.steps.flow import MAX_DEPTH, MAX_STEPS
-from droidfleet_shared.protocol.steps.touching import DEFAULT_INTERVAL_MS, MAX_TIMES
+from droidfleet_shared.protocol.value_rules import artifact_findings, value_findings
 from droidfleet_shared.protocol.wording import name
 
-RawStep = tuple[Place, dict[str, Json]]
-"""A step as written, and its place."""
+_TOUCHED = frozenset({"CLICK", "LONG_CLICK", "DRAG"})
+"""Actions whose target may be a text, a picture or a point: they touch a place, whatever node is there."""
 
-SELECTOR_FIELDS = ("selector", "unlessVisible")
-"""The fields of steps that hold a selector; a test compares them with the models."""
+SELECTOR_FIELDS = ("selector", "unlessVisible", "until", "to", "requireVisible", "option")
+"""The fields of steps that hold a selector; a test compares them with the models. `until` of REPEAT is a condition."""
 
 
 def rule_findings(document: Json) -> list[Finding]:
     """Everything that the rules find wrong, in no particular order."""
-    findings = [*_texts_and_nulls(document)]
+    findings = [*_nulls(document)]
     if not isinstance(document, dict):
         return findings
     steps, list_findings = _steps(document)
     findings += list_findings
     findings += _duplicate_ids(steps)
+    findings += flow_findings(steps)
+    findings += value_findings(document)
+    findings += artifact_findings(document, steps)
+    findings += reference_findings(document, known_names(document, [step for _place, step in steps]))
     for place, step in steps:
-        findings += _activity_needs_package(place, step)
-        findings += _taps_fit_into_timeout(place, step)
+        findings += action_findings(place, step)
         for field in SELECTOR_FIELDS:
-            findings += selector_findings((*place, field), step.get(field))
+            if field != "until" or step.get("action") == "SCROLL":
+                findings += selector_findings((*place, field), step.get(field), sight=_sight(step, field))
+        for here, condition in conditions_of(place, step):
+            findings += condition_findings(here, condition)
+        for here, selector in _fields(place, step):
+            findings += selector_findings(here, selector, sight=Sight.TREE)
     return findings
+
+
+def _sight(step: dict[str, Json], field: str) -> Sight:
+    if field in ("unlessVisible", "until", "requireVisible"):
+        return Sight.SEE
+    if field == "selector" and step.get("action") == "WAIT":
+        return Sight.SEE
+    return Sight.TOUCH if field in ("selector", "to") and step.get("action") in _TOUCHED else Sight.TREE
+
+
+def _fields(place: Place, step: dict[str, Json]) -> Iterator[tuple[Place, Json]]:
+    """The selectors in the fields of an EXTRACT."""
+    fields = step.get("fields")
+    for position, field in enumerate(fields if isinstance(fields, list) else ()):
+        if isinstance(field, dict) and "selector" in field:
+            yield (*place, "fields", position, "selector"), field["selector"]
 
 
 def raw_steps(document: Json) -> list[RawStep]:
@@ -108,44 +135,13 @@ def _duplicate_ids(steps: list[RawStep]) -> Iterator[Finding]:
             first[identity] = place
 
 
-def _activity_needs_package(place: Place, step: dict[str, Json]) -> Iterator[Finding]:
-    if step.get("activityName") is not None and step.get("packageName") is None:
-        yield Finding(
-            place,
-            ValidationCode.MISSING_FIELD,
-            "a step with `activityName` must have `packageName` too; an activity is not enough on its own",
-            'Add it; for example `"packageName": "com.android.settings"`.',
-        )
-
-
-def _taps_fit_into_timeout(place: Place, step: dict[str, Json]) -> Iterator[Finding]:
-    if step.get("action") != "CLICK":
-        return
-    times = step.get("times", 1)
-    interval = step.get("intervalMs", DEFAULT_INTERVAL_MS)
-    timeout = step.get("timeoutMs", DEFAULT_TIMEOUT_MS)
-    if type(times) is not int or type(interval) is not int or type(timeout) is not int:
-        return
-    pauses = (times - 1) * interval
-    if pauses >= timeout > 0 and 1 <= times <= MAX_TIMES:
-        yield Finding(
-            place,
-            ValidationCode.CONFLICTING_FIELDS,
-            f"{times} taps with {interval} ms between them take at least {pauses} ms, and `timeoutMs` is {timeout}",
-            "Make `intervalMs` shorter or `timeoutMs` longer.",
-        )
-
-
-def _texts_and_nulls(document: Json) -> Iterator[Finding]:
+def _nulls(document: Json) -> Iterator[Finding]:
     todo: list[tuple[Place, Json]] = [((), document)]
     while todo:
         place, holder = todo.pop()
         inside = holder.items() if isinstance(holder, dict) else enumerate(holder) if isinstance(holder, list) else ()
         for token, value in inside:
-            if isinstance(value, str):
-                if "${" in value:
-                    yield from unknown_references((*place, token), value)
-            elif isinstance(value, dict | list):
+            if isinstance(value, dict | list):
                 todo.append(((*place, token), value))
             elif value is None:
                 message = "found `null`; no field of a task may be null"

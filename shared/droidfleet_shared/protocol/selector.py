@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from droidfleet_shared.protocol.names import PackageName, Pattern, Text
+from droidfleet_shared.protocol.names import MAX_NAME_LENGTH, PackageName, Pattern, Text
 
 
 class ProtocolModel(BaseModel):
@@ -63,7 +63,7 @@ DEFAULT_THRESHOLD_PERCENT = 90
 class ImageSelector(ProtocolModel):
     """A part of the screen that looks like a picture of the task's `artifacts`."""
 
-    artifact: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+    artifact: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)] = Field(
         description="Name of the picture in the task's `artifacts`.", examples=["cart_icon"]
     )
     threshold: Annotated[int, Field(ge=50, le=100)] = Field(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from pydantic import ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from droidfleet_shared.protocol.issues import MAX_ISSUES, Finding
+from droidfleet_shared.protocol.names import MAX_NAME_LENGTH
 from droidfleet_shared.protocol.phrasing import Located, phrase
 from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.schema import JsonSchema, schema_of
@@ -24,8 +26,11 @@ from droidfleet_shared.protocol.task import TaskTemplate
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 
-_RULES_REPORT = {"too_short", "too_long"}
-"""Lengths of lists: pydantic counts the valid items, `rules` those that are written."""
+KEY = "[key]"
+"""What pydantic puts after a key that is not accepted."""
+
+_LENGTHS = {"too_short", "too_long"}
+"""Lengths of lists of steps: pydantic counts the valid items, `rules` those that are written."""
 
 _COMMON_FIELDS = "BACK"
 """The action that has no fields of its own: its schema describes a step whose action is not known."""
@@ -50,11 +55,23 @@ def check(model: type[TaskT], document: Json) -> tuple[TaskT | None, list[Findin
 def _all_errors(document: Json, error: ValidationError) -> Iterator[ErrorDetails]:
     """The errors, and those that pydantic does not look for in a step whose action it does not know."""
     for each in error.errors(include_url=False, include_input=False):
-        if each["type"] in _RULES_REPORT:
+        if _rules_report(each):
             continue
         yield each
         if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             yield from _errors_in_step(document, each["loc"])
+
+
+def _rules_report(error: ErrorDetails) -> bool:
+    """Whether the rules say it better: of what may be one of several types, pydantic reports each that it is not."""
+    loc = error["loc"]
+    if error["type"] in _LENGTHS and loc[-1] in STEP_LISTS:
+        return True
+    if "onFailure" in loc:
+        return True
+    of_value = loc[:1] == ("inputValues",) and len(loc) > 2
+    of_default = loc[:1] == ("inputs",) and "default" in loc[2:]
+    return (of_value or of_default) and loc[-1] != KEY
 
 
 def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[ErrorDetails]:
@@ -86,11 +103,24 @@ def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Loc
             action = str(token)
             schema = _definition(root, schema["discriminator"]["mapping"][action or _COMMON_FIELDS])
             continue
+        parent, holder = schema, value
+        if token == KEY:
+            keys = located.parent
+            form = next(iter(keys.get("patternProperties", {})), "")
+            located = replace(
+                located,
+                value=str(place[-1]),
+                schema={"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": form},
+                is_key=True,
+            )
+            continue
         place.append(token)
-        parent, holder, value = schema, value, _child(value, token)
-        schema = parent.get("items" if isinstance(token, int) else "properties", {})
-        if isinstance(token, str):
-            schema = schema.get(token, {})
+        value = _child(value, token)
+        if isinstance(token, int):
+            schema = parent.get("items", {})
+        else:
+            named: JsonSchema = next(iter(parent.get("patternProperties", {}).values()), {})
+            schema = parent.get("properties", {}).get(token, named)
         if "$ref" in schema:
             schema = _definition(root, schema["$ref"]) | schema
         given = holder.keys() if isinstance(holder, dict) else ()

@@ -1,4 +1,4 @@
-"""What the author probably meant: misspelt and foreign names of fields and actions, and words that are only proposed.
+"""What the author probably meant: misspelt and foreign names of fields, actions and words.
 
 Names only; whether something is an error was decided before. Every hint is a sentence that can stand alone.
 """
@@ -10,36 +10,6 @@ from collections.abc import Collection, Iterable
 
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
 from droidfleet_shared.protocol.wording import listed, name
-
-PROPOSED_ACTIONS = frozenset(
-    {
-        "LONG_CLICK",
-        "KEY",
-        "DELAY",
-        "EXTRACT",
-        "OPEN",
-        "STOP_APP",
-        "SCROLL",
-        "SWIPE",
-        "DRAG",
-        "SELECT_OPTION",
-        "SCREENSHOT",
-        "WAKE",
-        "ASSERT",
-        "GROUP",
-        "IF",
-        "REPEAT",
-        "BRANCH",
-    }
-)
-"""Actions that the protocol's design names and this version does not run."""
-
-PROPOSED_FIELDS: dict[str, frozenset[str]] = {
-    "task": frozenset({"inputs", "inputValues", "randomSeed"}),
-    "step": frozenset({"when", "after", "redo", "onFailure", "probability", "condition"}),
-    "selector": frozenset({"ocrText", "image", "point", "allowPoint"}),
-}
-"""Fields that the protocol's design names and this version does not know, by where they stand."""
 
 _ACTION_SYNONYMS = {
     "CLICK": ("tap", "press", "touch", "single_click", "click_element", "click_on"),
@@ -55,12 +25,14 @@ _ACTION_SYNONYMS = {
     "SCROLL": ("scroll_to", "scroll_down", "scroll_up", "scroll_until", "fling"),
     "SWIPE": ("swipe_up", "swipe_down", "swipe_left", "swipe_right"),
     "DRAG": ("drag_and_drop", "drag_to"),
-    "SELECT_OPTION": ("select", "choose", "pick"),
+    "SELECT_OPTION": ("select", "choose", "pick", "select_from_list"),
     "SCREENSHOT": ("take_screenshot", "capture"),
     "WAKE": ("wake_up", "unlock", "screen_on"),
     "ASSERT": ("check", "verify", "assert_visible"),
     "REPEAT": ("loop", "while", "for", "for_each"),
-    "IF": ("when", "conditional"),
+    "IF": ("when", "conditional", "if_else"),
+    "GROUP": ("block", "sequence", "steps"),
+    "BRANCH": ("goto", "go_to", "jump", "jump_if"),
 }
 
 _FIELD_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -70,6 +42,10 @@ _FIELD_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
         "assignedAgentName": ("agent", "agentName", "device", "deviceName", "assignedAgent", "assignee", "phone"),
         "steps": ("actions", "tasks", "commands", "script"),
         "maxDurationMs": ("timeout", "timeoutMs", "duration", "maxDuration"),
+        "inputs": ("parameters", "params", "variables", "args", "arguments"),
+        "inputValues": ("values", "parameterValues", "variableValues"),
+        "randomSeed": ("seed", "random"),
+        "artifacts": ("pictures", "images", "attachments"),
     },
     "step": {
         "id": ("stepId", "name", "key"),
@@ -88,6 +64,28 @@ _FIELD_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
         "unlessVisible": ("unless", "skipIfVisible", "skipIf"),
         "outputField": ("output", "saveAs", "variable", "storeAs", "outputName", "field", "as", "into"),
         "append": ("asList", "collect"),
+        "when": ("if", "onlyIf", "runIf"),
+        "after": ("then", "verify", "expect", "postcondition", "waitAfter"),
+        "redo": ("retry", "retries", "repeatable", "idempotent"),
+        "onFailure": ("onError", "onFail", "ifFails"),
+        "probability": ("chance", "likelihood", "percent"),
+        "condition": ("if", "until", "expression", "when"),
+        "then": ("steps", "do", "children"),
+        "else": ("otherwise", "elseSteps"),
+        "steps": ("children", "do", "body", "actions"),
+        "maxIterations": ("iterations", "rounds", "times", "count", "maxRounds"),
+        "until": ("while", "stopWhen", "stopIf", "condition"),
+        "goto": ("target", "to", "next", "step"),
+        "direction": ("dir", "towards"),
+        "maxScrolls": ("maxSwipes", "scrolls", "limit"),
+        "durationMs": ("duration", "holdMs", "hold"),
+        "key": ("keyCode", "keycode", "keyName"),
+        "minMs": ("min", "from", "delayMs", "milliseconds", "ms"),
+        "maxMs": ("max",),
+        "fields": ("columns", "outputs", "values"),
+        "option": ("choice", "value", "item"),
+        "to": ("target", "destination", "dropOn"),
+        "byPercent": ("by", "offset", "distance"),
     },
     "selector": {
         "text": ("label", "name", "title", "caption", "textEquals", "exactText"),
@@ -134,9 +132,13 @@ def folded(word: str) -> str:
 
 
 def meant_action(found: str) -> str | None:
-    """The action, implemented or proposed, that was probably meant."""
-    known = [*IMPLEMENTED_ACTIONS, *sorted(PROPOSED_ACTIONS)]
-    return _closest(found, {each: _ACTION_SYNONYMS.get(each, ()) for each in known})
+    """The action that was probably meant."""
+    return _closest(found, {each: _ACTION_SYNONYMS.get(each, ()) for each in IMPLEMENTED_ACTIONS})
+
+
+def closest(found: str, words: Iterable[str]) -> str | None:
+    """The one of some words that was probably meant."""
+    return _closest(found, dict.fromkeys(words, ()))
 
 
 def action_hint(found: str | None) -> str:
@@ -145,9 +147,6 @@ def action_hint(found: str | None) -> str:
     meant = meant_action(found) if found is not None else None
     if meant is None:
         return everything
-    if meant in PROPOSED_ACTIONS:
-        subject = "It" if meant == found else f"{name(meant)}, which it looks like,"
-        return f"{subject} is proposed and not implemented yet. {everything}"
     return f"Did you mean {name(meant)}? {everything}"
 
 
@@ -161,10 +160,6 @@ def field_hint(
     """
     allowed = list(fields)
     synonyms = _FIELD_SYNONYMS.get(where, {})
-    by_fold = {folded(each): each for each in PROPOSED_FIELDS.get(where, ())}
-    if proposed := by_fold.get(folded(found)):
-        subject = "It" if proposed == found else f"{name(proposed)}, which it looks like,"
-        return f"{subject} is proposed and not implemented yet; leave it out."
     missing = [each for each in allowed if each not in given]
     if meant := _closest(found, {each: synonyms.get(each, ()) for each in missing}, cutoff=0.84):
         return f"Did you mean {name(meant)}?"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from droidfleet_shared.protocol.names import NAME_PATTERN, InputName, Text
+from droidfleet_shared.protocol.names import MAX_NAME_LENGTH, NAME_PATTERN, InputName, Text
 from droidfleet_shared.protocol.selector import ProtocolModel
 from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.steps.flow import MAX_STEPS
@@ -21,8 +21,8 @@ MAX_DOCUMENT_BYTES = 256 * 1024
 ADDRESS_BYTES = 1024
 """More than what dispatch writes into a template: an agent's name (128 characters) and a revision."""
 
-TaskId = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
-AgentName = Annotated[str, Field(min_length=1, max_length=128, pattern=NAME_PATTERN)]
+TaskId = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN)]
+AgentName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN)]
 
 
 MAX_INPUTS = 100
@@ -37,7 +37,7 @@ MAX_SEED = 2**53 - 1
 Value = Annotated[str, Field(max_length=MAX_VALUE_CHARACTERS)] | int | float | bool
 """The value of an input. The rules compare it with the declared type."""
 
-ArtifactName = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME_PATTERN)]
+ArtifactName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN)]
 
 
 class InputDeclaration(ProtocolModel):

@@ -15,10 +15,10 @@ from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.issues import MAX_ISSUE_CHARACTERS, MAX_ISSUES, Finding, Issue, Validation
 from droidfleet_shared.protocol.jsontext import Parsed, parse
 from droidfleet_shared.protocol.pointers import DocumentOrder, Json
-from droidfleet_shared.protocol.references import literal_document
 from droidfleet_shared.protocol.rules import rule_findings
+from droidfleet_shared.protocol.steps.flow import MAX_STEPS
 from droidfleet_shared.protocol.structure import check
-from droidfleet_shared.protocol.task import ADDRESS_BYTES, MAX_DOCUMENT_BYTES, MAX_STEPS, Task, TaskTemplate
+from droidfleet_shared.protocol.task import ADDRESS_BYTES, MAX_DOCUMENT_BYTES, Task, TaskTemplate
 
 TaskT = TypeVar("TaskT", bound=TaskTemplate)
 
@@ -30,20 +30,20 @@ def validate_task(text: str | bytes, *, words: EffectWords | None = None) -> Val
 
     A template of the largest size is valid here too, once an agent's name and a revision are written into it.
     """
-    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES + ADDRESS_BYTES), text, words)
+    return _validation(Task, parse(text, max_bytes=MAX_DOCUMENT_BYTES + ADDRESS_BYTES), words)
 
 
 def validate_template(text: str | bytes, *, words: EffectWords | None = None) -> Validation[TaskTemplate]:
     """Validates a task template, as the library keeps it: a task without `assignedAgentName`."""
-    return _validation(TaskTemplate, parse(text, max_bytes=MAX_DOCUMENT_BYTES), text, words)
+    return _validation(TaskTemplate, parse(text, max_bytes=MAX_DOCUMENT_BYTES), words)
 
 
 def validate_document(text: str | bytes, *, words: EffectWords | None = None) -> Validation[TaskTemplate]:
     """Validates a document that may be either: a task when it bears an `assignedAgentName`, else a template."""
     parsed = parse(text, max_bytes=MAX_DOCUMENT_BYTES)
     if isinstance(parsed.value, dict) and "assignedAgentName" in parsed.value:
-        return _validation(Task, parsed, text, words)
-    return _validation(TaskTemplate, parsed, text, words)
+        return _validation(Task, parsed, words)
+    return _validation(TaskTemplate, parsed, words)
 
 
 def check_agent(task: Task, own_name: str) -> str:
@@ -53,12 +53,12 @@ def check_agent(task: Task, own_name: str) -> str:
     return f"the task is assigned to agent {task.assigned_agent_name!r}; this agent is {own_name!r}"
 
 
-def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes, words: EffectWords | None) -> Validation[TaskT]:
+def _validation(model: type[TaskT], parsed: Parsed, words: EffectWords | None) -> Validation[TaskT]:
     if not parsed.readable:
         return Validation(None, tuple(finding.issue() for finding in parsed.findings), (), None)
     document = parsed.value
     by_rules = rule_findings(document)
-    task, by_structure = check(model, _for_models(document, text))
+    task, by_structure = check(model, _for_models(document))
     findings = _without_echoes([*parsed.findings], by_structure, by_rules)
     order = DocumentOrder(document)
     if findings:
@@ -69,14 +69,13 @@ def _validation(model: type[TaskT], parsed: Parsed, text: str | bytes, words: Ef
     return Validation(task, _cut(findings), tuple(warning.issue() for warning in advice), document)
 
 
-def _for_models(document: Json, text: str | bytes) -> Json:
-    """The document with literal texts, and with no more steps than are allowed (the rules report the others)."""
+def _for_models(document: Json) -> Json:
+    """The document with no more steps at the top than are allowed: the rules report the others."""
     if isinstance(document, dict):
         steps = document.get("steps")
         if isinstance(steps, list) and len(steps) > MAX_STEPS:
             document = document | {"steps": steps[:MAX_STEPS]}
-    may_have_dollars = ("$" in text or "\\u" in text) if isinstance(text, str) else (b"$" in text or b"\\u" in text)
-    return literal_document(document) if may_have_dollars else document
+    return document
 
 
 def _without_echoes(lexical: list[Finding], structural: list[Finding], by_rules: list[Finding]) -> list[Finding]:
