@@ -1,7 +1,7 @@
 """What follows an action: its `after`, an outcome that nobody knows, and the one repetition that `redo` allows.
 
     act -> did `after` hold?  yes -> success (also of an unknown outcome: `SETTLED_BY_AFTER`)
-                              no  -> `redo`, and every look since the action was the screen it was decided on?
+                              no  -> `redo`, and every look since the action showed the screen it was decided on?
                                      yes -> act once more, and ask again
                                      no  -> AFTER_NOT_MET, or OUTCOME_UNKNOWN where nobody knows
 
@@ -12,125 +12,153 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 
-from droidfleet_agent.engine.conditions import wait_until_holds, wants_of
+from droidfleet_agent.engine.conditions import needs_look, wait_until_holds, wants_of
+from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
-from droidfleet_agent.engine.step import StepRun
+from droidfleet_agent.engine.step import RepeatedNoMoreError, StepRun, Wants
 from droidfleet_agent.engine.wait import Missing, wait_until
 from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.same import same_screen
 from droidfleet_shared.protocol.codes import Detail, StepCode
-from droidfleet_shared.protocol.steps import After, StepBase
+from droidfleet_shared.protocol.steps import StepBase
 
 QUIET_MS = 1_000
-"""How long the screen is watched for a late effect, where no `after` says for how long, before `redo` repeats."""
+"""How long the screen is watched for a late effect where no `after` was looked for, before `redo` repeats the action.
+At most half of `timeoutMs`: the repetition has the rest of it."""
+
+Execute = Callable[[], Awaitable[StepDone]]
 
 
-class Seen(Enum):
-    """What the looks since an action showed."""
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """One try. ``done``, unless nobody knows: then ``unknown``. ``held``: `after` did; ``missed``: not in its time."""
 
-    HELD = auto()
-    """`after` holds."""
-    CHANGED = auto()
-    """It does not, and the screen is, or was, another one than before the action."""
-    UNCHANGED = auto()
-    """It does not, and no look showed any difference."""
-
-
-@dataclass(slots=True)
-class _Watch:
-    """Compares every look with the one that the action was decided on."""
-
-    before: Matcher | None
-    looks: int = 0
-    changed: bool = False
-
-    def look(self, matcher: Matcher) -> None:
-        self.looks += 1
-        if self.before is None or not same_screen(self.before.screen, matcher.screen):
-            self.changed = True
+    done: StepDone | None = None
+    unknown: StepFailed | None = None
+    held: bool = False
+    missed: StepFailed | None = None
 
     @property
-    def unchanged(self) -> bool:
-        """Whether it was looked at, and nothing was different at any look."""
-        return self.looks > 0 and not self.changed
+    def failure(self) -> StepFailed | None:
+        """None where it succeeded. `after`, where there is one, settles what nobody knows."""
+        return None if self.held else self.unknown or self.missed
 
 
-async def act(run: StepRun, step: StepBase, execute: Callable[[], Awaitable[StepDone]]) -> StepDone:
-    """Runs a leaf step's executor and what is asked of its outcome.
+async def act(run: StepRun, step: StepBase, execute: Execute) -> StepDone:
+    """Runs a step's executor and what is asked of its outcome.
 
     Raises:
         StepFailed, RunCancelled.
     """
-    action_wants = run.wants
-    if step.redo and getattr(step, "selector", None) is None:
-        # The action itself may need no look; what `redo` compares with has to be seen before it.
-        await wait_until(run, lambda _matcher: True)
-    done, unknown = await _once(execute)
-    seen, missed = await _seen_after(run, step, done, unknown)
-    if seen is Seen.UNCHANGED and step.redo:
-        run.wants = action_wants
-        run.begin(step.timeout_ms)
-        done, unknown = await _once(execute)
-        seen, missed = await _seen_after(run, step, done, unknown)
-    if seen is not Seen.HELD:
-        if unknown is not None:
-            raise unknown
-        if missed is not None:
-            raise missed
-    if unknown is not None:
+    wants = run.wants
+    if step.redo:
+        await _look_before(run, step)
+    tried = await _try(run, step, execute)
+    if step.redo and tried.failure is not None:
+        left_ms = await _left_to_repeat(run, step, tried)
+        if left_ms is not None:
+            run.wants = wants
+            run.begin(left_ms)
+            tried = await _repeat(run, step, execute, tried)
+    return _conclude(step, tried)
+
+
+def _conclude(step: StepBase, tried: _Tried) -> StepDone:
+    if tried.failure is not None:
+        raise tried.failure
+    if tried.done is None:
         return StepDone(Detail.SETTLED_BY_AFTER, "Nobody knew whether it happened; `after` showed that it did.")
-    assert done is not None  # one of the two
-    verified = step.after is not None and done.detail is Detail.DISPATCHED_UNVERIFIED
-    return replace(done, detail=Detail.VERIFIED) if verified else done
+    verified = tried.held and tried.done.detail is Detail.DISPATCHED_UNVERIFIED
+    return replace(tried.done, detail=Detail.VERIFIED) if verified else tried.done
 
 
-async def _once(execute: Callable[[], Awaitable[StepDone]]) -> tuple[StepDone | None, StepFailed | None]:
-    """How it ended, or the failure that says that nobody knows."""
+async def _try(run: StepRun, step: StepBase, execute: Execute) -> _Tried:
+    """Acts, and looks for `after`.
+
+    Raises:
+        StepFailed: it failed in a way that is known, or `after` could not be looked for.
+        RunCancelled.
+    """
     try:
-        return await execute(), None
+        done = await execute()
     except StepFailed as failed:
         if failed.code is not StepCode.OUTCOME_UNKNOWN:
             raise
-        return None, failed
-
-
-async def _seen_after(
-    run: StepRun, step: StepBase, done: StepDone | None, unknown: StepFailed | None
-) -> tuple[Seen, StepFailed | None]:
-    """What the looks since the action showed, and with which failure `after` missed its time."""
-    if done is not None and (step.after is None or done.detail is Detail.ALREADY_VISIBLE):
-        return Seen.HELD, None  # nothing is asked, or nothing was done
-    watch = _Watch(run.deciding_look)
+        return await _settle(run, step, failed)
+    if step.after is None or done.detail is Detail.ALREADY_VISIBLE:
+        return _Tried(done)  # nothing is asked, or nothing was done
     try:
-        if step.after is not None:
-            await _until_after(run, step.after, watch)
-            return Seen.HELD, None
-        if step.redo:
-            await _until_quiet(run, watch)
+        await _after(run, step)
     except StepFailed as failed:
-        if unknown is None and failed.code is not StepCode.AFTER_NOT_MET:
+        if failed.code is not StepCode.AFTER_NOT_MET:
             raise
-        unchanged = failed.code is StepCode.AFTER_NOT_MET and watch.unchanged
-        return (Seen.UNCHANGED if unchanged else Seen.CHANGED), failed
-    return Seen.CHANGED, None
+        return _Tried(done, missed=failed)
+    return _Tried(done, held=True)
 
 
-async def _until_after(run: StepRun, after: After, watch: _Watch) -> None:
-    run.wants = wants_of(after.condition)
-    run.begin(after.timeout_ms)
-    await wait_until_holds(run, after.condition, code=StepCode.AFTER_NOT_MET, in_front=False, watch=watch.look)
+async def _settle(run: StepRun, step: StepBase, unknown: StepFailed) -> _Tried:
+    """What `after` says of an action of which nobody knows. Whatever keeps it from being seen, that stays so."""
+    if step.after is None:
+        return _Tried(unknown=unknown)
+    try:
+        await _after(run, step)
+    except (StepFailed, RunCancelled):
+        return _Tried(unknown=unknown)
+    return _Tried(unknown=unknown, held=True)
 
 
-async def _until_quiet(run: StepRun, watch: _Watch) -> None:
-    """Looks for a while for an effect that comes late; returns when one was seen, or none by then."""
-    run.begin(min(QUIET_MS, run.step.timeout_ms))
+async def _after(run: StepRun, step: StepBase) -> None:
+    assert step.after is not None  # asked for only then
+    run.wants = wants_of(step.after.condition)
+    run.begin(step.after.timeout_ms)
+    await wait_until_holds(run, step.after.condition, code=StepCode.AFTER_NOT_MET, in_front=False)
 
-    def still(matcher: Matcher) -> bool | Missing:
-        watch.look(matcher)
-        if watch.changed:
-            return True
-        return Missing(StepCode.AFTER_NOT_MET, lambda: "the screen did not change")
 
-    await wait_until(run, still, in_front=False)
+# The one repetition.
+
+
+async def _look_before(run: StepRun, step: StepBase) -> None:
+    """Steps without a selector may act without a look, and `redo` has to know what was there before."""
+    if getattr(step, "selector", None) is None:
+        await wait_until(run, lambda _matcher: True, in_front=False)
+
+
+async def _left_to_repeat(run: StepRun, step: StepBase, tried: _Tried) -> int | None:
+    """How many milliseconds the repetition has, or None when the action is not to be repeated."""
+    if run.task_deadline.passed:
+        return None
+    if step.after is not None and needs_look(step.after.condition):
+        return step.timeout_ms if run.unchanged else None
+    # Nothing has looked for the effect yet: it may be on its way.
+    quiet_ms = min(QUIET_MS, step.timeout_ms // 2)
+    run.wants = Wants()
+    run.begin(quiet_ms)
+
+    def still(_matcher: Matcher) -> bool | Missing:
+        return run.changed or Missing(StepCode.AFTER_NOT_MET, lambda: "The screen did not change.")
+
+    try:
+        await wait_until(run, still, in_front=False)
+    except StepFailed:
+        return step.timeout_ms - quiet_ms if run.unchanged else None
+    except RunCancelled:
+        if tried.unknown is None:
+            raise
+    return None
+
+
+async def _repeat(run: StepRun, step: StepBase, execute: Execute, first: _Tried) -> _Tried:
+    """Acts once more, unless a look before that shows a late effect; then the first try is what counts.
+
+    So it is when nobody knows of the first, and the second does not get to act.
+    """
+    run.repeat()
+    try:
+        await _look_before(run, step)
+        return await _try(run, step, execute)
+    except RepeatedNoMoreError:
+        return first
+    except (StepFailed, RunCancelled):
+        if first.unknown is not None:
+            return first
+        raise

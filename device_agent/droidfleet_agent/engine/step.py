@@ -95,6 +95,7 @@ class StepRun:
         self.changed = False
         """Whether a look since the first action differed from the deciding one. Only kept for steps with `redo`."""
         self._acted = False
+        self._looks_since = 0
         self._repeating = False
         self._clock = clock
         self._observer = observer
@@ -119,6 +120,11 @@ class StepRun:
     def on_first_look(self) -> bool:
         """Whether the last look is the action's first."""
         return self.looks == self._looks_before + 1
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the screen was seen since the first action, and never differed. Only of steps with `redo`."""
+        return self._looks_since > 0 and not self.changed
 
     def repeat(self) -> None:
         """From here to the next action, `RepeatedNoMoreError` ends it as soon as a look shows any change."""
@@ -155,6 +161,7 @@ class StepRun:
         if not self._acted:
             self.deciding_look = matcher
         elif self.step.redo and not self.changed:
+            self._looks_since += 1
             before = self.deciding_look
             self.changed = before is None or not same_screen(before.screen, matcher.screen)
         if self._repeating and self.changed:
@@ -321,7 +328,7 @@ class StepRun:
         try:
             done = await action()
         except OutcomeUnknownError as error:
-            self._acted = True
+            self._acted, self._repeating = True, False
             raise StepFailed(
                 StepCode.OUTCOME_UNKNOWN,
                 f"Nobody knows whether the {what} happened: {sentence(error.message)} It is not repeated; look at the "
