@@ -11,6 +11,8 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from random import Random
+from typing import ParamSpec, TypeVar
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,6 +49,10 @@ random_runs = settings(max_examples=RUNS, deadline=None, suppress_health_check=[
 fewer_runs = settings(random_runs, max_examples=FEWER)
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class _Run:
     """One random task on one random phone, made and run from a number."""
 
@@ -66,7 +72,9 @@ class _Run:
 
     def run(self, *, phone: Callable[[Witness, RunControl], Phone] | None = None) -> TaskResult:
         """Runs it to its end; ``phone`` may put something of its own between engine and phone."""
-        return asyncio.run(self._run(phone(self.witness, self.control) if phone is not None else self.witness))
+        # A virtual clock does not wait for threads.
+        with mock.patch("asyncio.to_thread", _at_once):
+            return asyncio.run(self._run(phone(self.witness, self.control) if phone is not None else self.witness))
 
     async def _run(self, phone: Phone) -> TaskResult:
         async with asyncio.TaskGroup() as group:
@@ -78,6 +86,10 @@ class _Run:
             finally:
                 self.took_ms = self.clock.monotonic() * 1_000
                 disturbing.cancel()
+
+
+async def _at_once(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return function(*args, **kwargs)
 
 
 @given(VALID_TASKS)

@@ -36,16 +36,18 @@ ROW_HEIGHT = 200
 
 def random_phone(random: Random, clock: Clock) -> MemoryPhone:
     """A phone with four random pages, and faults for some of the first calls."""
+    latencies = random.choice(((0.0,), (0.0,), (0.0,), (0.01, 0.05), (0.02, 0.3)))
     phone = MemoryPhone(
         {name: _page(random) for name in PAGES},
         start=random.choice(PAGES),
         clock=clock,
-        latency={call: random.choice((0.0, 0.0, 0.03, 0.15, 0.4)) for call in get_args(Call)},
+        latency={call: random.choice(latencies) for call in get_args(Call)},
         typist=random.choice((str, str, lambda text: text[:-1], str.upper)),
         opens_keyboard=random.random() < 0.5,
     )
-    rate = random.choice((0.0, 0.05, 0.3))
+    in_reads, in_actions = random.choice(((0.0, 0.0), (0.0, 0.0), (0.0, 0.5), (0.0, 0.2), (0.1, 0.0), (0.1, 0.2)))
     for call in get_args(Call):
+        rate = in_actions if call in ACTIONS else in_reads
         phone.fail(call, *(_fault(random, call, rate) for _ in range(FAULTS_AHEAD)))
     return phone
 
@@ -54,9 +56,9 @@ async def disturb(phone: MemoryPhone, random: Random, clock: Clock) -> None:
     """Changes the page, or takes the phone away and brings it back, now and then; ends by itself."""
     for _ in range(random.randint(0, 6)):
         await clock.sleep(random.uniform(0.01, 3.0))
-        if random.random() < 0.3:
+        if random.random() < 0.15:
             phone.attached = False
-            await clock.sleep(random.uniform(0.01, 2.0))
+            await clock.sleep(random.uniform(0.01, 1.0))
             phone.attached = True
         else:
             phone.show(random.choice(PAGES))
@@ -74,7 +76,7 @@ def _fault(random: Random, call: Call, rate: float) -> Fault:
 
 
 def _page(random: Random) -> Page:
-    rows = [_row(random, place) for place in range(random.randint(0, 6))]
+    rows = [_row(random, place) for place in range(random.choice((0, 3, 5, 8, 8, 11)))]
     package = PACKAGES[0] if random.random() < 0.85 else PACKAGES[1]
     content = node(
         "",
@@ -106,7 +108,7 @@ def _page(random: Random) -> Page:
 def _row(random: Random, place: int) -> Node:
     top = place * ROW_HEIGHT
     bounds = (0, top, WIDTH, top + ROW_HEIGHT)
-    if random.random() < 0.25:
+    if random.random() < 0.2:
         return field(
             bounds,
             resource_id=IDS[2],
@@ -190,9 +192,10 @@ class Witness(Phone):
         return await self._act("tap", self._phone.tap(x, y, deadline=deadline, hold_ms=hold_ms))
 
     async def swipe(
-        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline
+        self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, hold_ms: int = 0, deadline: Deadline
     ) -> bool:
-        return await self._act("swipe", self._phone.swipe(start, end, duration_ms=duration_ms, deadline=deadline))
+        swiped = self._phone.swipe(start, end, duration_ms=duration_ms, hold_ms=hold_ms, deadline=deadline)
+        return await self._act("swipe", swiped)
 
     async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
         return await self._act("drag", self._phone.drag(start, end, duration_ms=duration_ms, deadline=deadline))

@@ -25,14 +25,14 @@ MOST_STEPS = 14
 MOST_DEPTH = 5
 MOST_ROUNDS = 3
 
-LABELS = ("Add", "Buy", "Cart", "Title 1", "50%", 'It\'s "ok"', "添加", "Go 😀")
+LABELS = ("Add", "Buy", "50%", 'It\'s "ok"', "添加", "Go 😀")
 IDS = ("row", "button", "field", "com.example.shop:id/list")
 CLASSES = ("android.widget.TextView", "android.widget.EditText", "android.widget.Button", "ListView")
 PACKAGES = ("com.example.shop", "com.example.other")
 ACTIVITIES = (".MainActivity", "com.example.shop.CartActivity")
-PATTERNS = ("A.*", ".*", r"Title \d+", "(?i)buy|cart", "")
+PATTERNS = ("A.*", ".*", r"\d+%", "(?i)buy|cart", "")
 OUTPUTS = ("a", "b", "total")
-TIMEOUTS_MS = (100, 250, 600, 1_200, 3_000)
+TIMEOUTS_MS = (100, 400, 1_000, 1_000, 3_000)
 PIN = "4711-secret"
 
 FLAGS = ("enabled", "checked", "selected", "focused", "clickable", "scrollable", "password")
@@ -107,10 +107,9 @@ class RandomTasks:
         if kind < 0.04:
             literal = "${inputs.item}" if self._chance(0.3) else "'Add'"
             return {"xpath": f"//node[@text={literal}]"}
-        if kind < 0.07:
-            return {"point": {"xPercent": self._random.randint(0, 100), "yPercent": 50}, "allowPoint": True}
         made: Document = {}
-        name = self._random.choice(("text", "text", "text", "description", "textContains", "resourceId", "className"))
+        names = ("text", "text", "text", "text", "textContains", "description", "resourceId", "className")
+        name = self._random.choice(names)
         if name == "resourceId":
             made[name] = self._text(IDS)
         elif name == "className":
@@ -124,12 +123,12 @@ class RandomTasks:
             "packageName": lambda: self._pick(PACKAGES),
             "index": lambda: self._random.randint(0, 2),
         }
-        made |= self._some(fields, 0.04)
-        made |= self._some(dict.fromkeys(FLAGS, lambda: self._chance(0.8)), 0.02)
-        if self._chance(0.3):
+        made |= self._some(fields, 0.03)
+        made |= self._some(dict.fromkeys(FLAGS, lambda: self._chance(0.8)), 0.01)
+        if self._chance(0.6):
             made["index"] = 0
         if depth < 3:
-            made |= self._some(dict.fromkeys(RELATIONS, lambda: self.selector(depth + 1)), 0.03)
+            made |= self._some(dict.fromkeys(RELATIONS, lambda: self.selector(depth + 1)), 0.02)
         return made
 
     def condition(self, depth: int = 1) -> Document:
@@ -197,12 +196,12 @@ class RandomTasks:
             "onFailure": lambda: self._random.choice(("STOP", "CONTINUE", "CONTINUE")),
         }
         step |= self._some(fields, 0.15)
-        if self._chance(0.4):
+        if self._chance(0.6):
             step["onFailure"] = "CONTINUE"
         if "packageName" in step and self._chance(0.2):
             step["activityName"] = self._pick(ACTIVITIES)
-        if IMPLEMENTED_ACTIONS[action].touches and self._chance(0.2):
-            step["redo"] = True
+        if IMPLEMENTED_ACTIONS[action].touches and self._chance(0.3):
+            step |= {"redo": True} | self._some({"after": fields["after"]}, 0.5)
         return step
 
     def _timeout(self) -> int:
@@ -212,7 +211,7 @@ class RandomTasks:
         """The fields of one action."""
         makers: dict[str, Callable[[], Document]] = {
             "CLICK": lambda: self._click(timeout_ms),
-            "LONG_CLICK": lambda: {"durationMs": 300, "timeoutMs": max(1_200, timeout_ms)} | self._target(),
+            "LONG_CLICK": lambda: {"durationMs": 300, "timeoutMs": max(1_200, timeout_ms)} | self._touched(),
             "INPUT": self._input,
             "BACK": dict,
             "KEY": lambda: {"key": self._random.choice(list(KeyName)).value},
@@ -246,8 +245,14 @@ class RandomTasks:
     def _target(self) -> Document:
         return {"selector": self.selector()}
 
+    def _touched(self) -> Document:
+        if self._chance(0.05):
+            x, y = self._random.randint(0, 100), self._random.randint(0, 100)
+            return {"selector": {"point": {"xPercent": x, "yPercent": y}, "allowPoint": True}}
+        return self._target()
+
     def _click(self, timeout_ms: int) -> Document:
-        made = self._target() | self._some({"unlessVisible": self.selector}, 0.1)
+        made = self._touched() | self._some({"unlessVisible": self.selector}, 0.1)
         if self._chance(0.2):
             made |= {"times": self._random.randint(1, 3), "intervalMs": self._random.randint(0, timeout_ms // 4)}
         return made
@@ -255,7 +260,8 @@ class RandomTasks:
     def _input(self) -> Document:
         value = "${inputs.pin}" if self._chance(0.2) else self._text((*LABELS, ""))
         flags: Draws = {"clear": lambda: False, "submit": lambda: True}
-        return {"value": value} | self._target() | self._some(flags, 0.2)
+        made = {"selector": {"resourceId": IDS[2], "index": 0}} if self._chance(0.6) else self._target()
+        return {"value": value} | made | self._some(flags, 0.2)
 
     def _scroll(self) -> Document:
         fields: Draws = {
@@ -271,10 +277,11 @@ class RandomTasks:
         return made | self._some({"selector": self.selector}, 0.4)
 
     def _drag(self) -> Document:
-        where: Document = {"byPercent": {"x": self._random.randint(1, 40)}}
-        if self._chance(0.5):
-            where = {"to": self.selector()}
-        return {"durationMs": 50} | self._target() | where | self._some({"requireVisible": self.selector}, 0.1)
+        made = {"durationMs": 50} | self._touched() | self._some({"requireVisible": self.selector}, 0.1)
+        to = self.selector()
+        if self._chance(0.5) and to != made["selector"]:
+            return made | {"to": to}
+        return made | {"byPercent": {"x": self._random.randint(1, 40)}}
 
     def _delay(self) -> Document:
         least = self._random.randint(0, 300)
@@ -286,12 +293,10 @@ class RandomTasks:
             {"outputField": name, "attribute": self._pick(ATTRIBUTES)} | self._some({"selector": self.selector}, 0.3)
             for name in self._random.sample(OUTPUTS, self._random.randint(1, 2))
         ]
-        flags: Draws = {
-            "all": lambda: True,
-            "append": lambda: True,
-            "maxItems": lambda: self._random.randint(1, 3),
-        }
-        return {"fields": fields} | self._target() | self._some(flags, 0.3)
+        made = {"fields": fields} | self._target() | self._some({"append": lambda: True}, 0.3)
+        if self._chance(0.5):
+            made |= {"all": True} | self._some({"maxItems": lambda: self._random.randint(1, 3)}, 0.5)
+        return made
 
     def _repeat(self, depth: int) -> Document:
         made: Document = {"maxIterations": self._random.randint(1, MOST_ROUNDS), "steps": self._steps(depth + 1)}
