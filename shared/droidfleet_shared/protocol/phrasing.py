@@ -221,7 +221,9 @@ def _elsewhere(at: Located) -> dict[str, str]:
             example = f'`"selector": {{{json.dumps(field)}: ...}}`'
             places.setdefault(folded(field), f"{name(field)} stands in a step's selector: {example}.")
     for field in at.root["properties"]:
-        places.setdefault(folded(field), f"{name(field)} stands at the top of the document.")
+        there = places.get(folded(field))
+        at_top = "at the top of the document"
+        places[folded(field)] = f"{there[:-1]}, and {at_top}." if there else f"{name(field)} stands {at_top}."
     return places
 
 

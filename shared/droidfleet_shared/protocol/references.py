@@ -1,7 +1,7 @@
-"""``${...}`` in the texts of a raw document (protocol section 1): which there are, and where they lead.
+"""``${...}`` in the texts of a raw document (protocol section 1): which there are, where they lead.
 
-`${inputs.NAME}` and `${outputs.FIELD}` stand in the texts of steps; `$${` is a literal `${`. Names (ids, `goto`, ...) hold
-none. Values of inputs are data: a `${` in them means itself. What a reference becomes is `values`' to know.
+`${inputs.NAME}` and `${outputs.FIELD}` stand in the texts of steps; `$${` is a literal `${`. Names (ids, `goto`, ...)
+hold none. Values of inputs are data: a `${` in them means itself. What a reference becomes is `values`' to know.
 """
 
 from __future__ import annotations

@@ -53,11 +53,13 @@ def rule_findings(document: Json) -> list[Finding]:
 
 
 def _sight(step: dict[str, Json], field: str) -> Sight:
+    action = step.get("action")
     if field in ("unlessVisible", "until", "requireVisible"):
         return Sight.SEE
-    if field == "selector" and step.get("action") == "WAIT":
+    if field == "selector" and action == "WAIT":
         return Sight.SEE
-    return Sight.TOUCH if field in ("selector", "to") and step.get("action") in _TOUCHED else Sight.TREE
+    touched = field in ("selector", "to") and isinstance(action, str) and action in _TOUCHED
+    return Sight.TOUCH if touched else Sight.TREE
 
 
 def _fields(place: Place, step: dict[str, Json]) -> Iterator[tuple[Place, Json]]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
 from droidfleet_shared.protocol.task import Task
+from support.random_tasks import VALID_TASKS
 
 Document = dict[str, Any]  # JSON
 
@@ -19,13 +20,7 @@ Document = dict[str, Any]  # JSON
 LABELS = st.text(st.characters(exclude_characters="$"), max_size=20).map(lambda text: f"x{text}")
 
 
-def _as_name(text: str) -> str:
-    return "".join(filter(str.isprintable, text)).replace("$", "").strip() or "name"
-
-
-NAMES = st.text(max_size=20).map(_as_name)
 PACKAGES = st.sampled_from(["android", "com.shop", "com.android.settings", "org.a_b.C9"])
-ACTIVITIES = st.sampled_from([".Main", "com.shop.MainActivity", "Main$Inner"])
 PATTERNS = st.sampled_from(["a+", r"Order #\d+", "(?i)ok|cancel", ".*"])
 
 
@@ -54,47 +49,7 @@ def _some(
 
 SELECTORS = st.just({"xpath": "//node[@text='OK']"}) | _selectors(_selectors(_selectors(st.just({"text": "a"}))))
 
-COMMON = {
-    "label": LABELS,
-    "timeoutMs": st.integers(10_000, 30_000),
-    "optional": st.booleans(),
-    "packageName": PACKAGES,
-}
-OWN: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStrategy[Any]]]] = {
-    "CLICK": (
-        {"selector": SELECTORS},
-        {"times": st.integers(1, 10), "intervalMs": st.integers(0, 500), "unlessVisible": SELECTORS},
-    ),
-    "INPUT": (
-        {"selector": SELECTORS, "value": LABELS | st.just("")},
-        {"clear": st.booleans(), "submit": st.booleans()},
-    ),
-    "BACK": ({}, {}),
-    "WAIT": ({"selector": SELECTORS}, {}),
-    "EXTRACT_TEXT": ({"selector": SELECTORS, "outputField": st.just("total_1")}, {"append": st.booleans()}),
-}
-assert set(OWN) == set(IMPLEMENTED_ACTIONS)
-
-STEPS = st.sampled_from(sorted(OWN)).flatmap(
-    lambda action: st.fixed_dictionaries(
-        {"action": st.just(action), **OWN[action][0]}, optional={**COMMON, **OWN[action][1]}
-    )
-)
-
-
-def _numbered(steps: list[Document]) -> list[Document]:
-    return [{"id": f"s{number}", **step} for number, step in enumerate(steps)]
-
-
-VALID_TASKS = st.fixed_dictionaries(
-    {
-        "schemaVersion": st.just(1),
-        "taskId": NAMES,
-        "assignedAgentName": NAMES,
-        "steps": st.lists(STEPS, min_size=1, max_size=4).map(_numbered),
-    },
-    optional={"revision": st.integers(1, 2**31 - 1), "maxDurationMs": st.integers(1_000, 86_400_000)},
-)
+STEPS = VALID_TASKS.map(lambda task: task["steps"][0])
 
 # Mutations ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from droidfleet_shared.protocol import schema
 from droidfleet_shared.protocol.schema import FILES, schema_of
 from droidfleet_shared.protocol.structure import check
 from droidfleet_shared.protocol.task import Task
-from unit.protocol.strategies import VALID_TASKS, Document, mutated
+from support.random_tasks import VALID_TASKS
+from unit.protocol.strategies import Document, mutated
 
 DOCS = Path(__file__).parents[3] / "docs" / "protocol"
 VALIDATOR = Draft202012Validator(schema_of(Task))
@@ -58,6 +59,6 @@ def has_null(value: object) -> bool:
 def test_examples_of_the_schema_are_valid_where_they_stand() -> None:
     schema_of_task = schema_of(Task)
     for definition in (schema_of_task, *schema_of_task["$defs"].values()):
-        for name, field in definition["properties"].items():
+        for name, field in definition.get("properties", {}).items():
             part = Draft202012Validator(field | {"$defs": schema_of_task["$defs"]})
             assert all(part.is_valid(example) for example in field.get("examples", [])), name

@@ -7,7 +7,8 @@ from droidfleet_shared.protocol.issues import Validation
 from droidfleet_shared.protocol.pointers import resolve
 from droidfleet_shared.protocol.task import Task, TaskTemplate
 from droidfleet_shared.protocol.validate import validate_document, validate_task
-from unit.protocol.strategies import TREES, VALID_TASKS, Document, mutated
+from support.random_tasks import VALID_TASKS
+from unit.protocol.strategies import TREES, Document, mutated
 
 
 def check_outcome(outcome: Validation[Task] | Validation[TaskTemplate]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
-from droidfleet_shared.protocol.suggestions import PROPOSED_ACTIONS, PROPOSED_FIELDS
+from droidfleet_shared.protocol.wording import listed
 from unit.protocol.documents import click, click_on, errors, task
 
 BACK = {"id": "back", "action": "BACK"}
@@ -30,6 +30,13 @@ def said(document: object, path: str) -> str:
         ("waitFor", "WAIT"),
         ("EXTRACT-TEXT", "EXTRACT_TEXT"),
         ("getText", "EXTRACT_TEXT"),
+        ("launchApp", "OPEN"),
+        ("long_press", "LONG_CLICK"),
+        ("sleep", "DELAY"),
+        ("swipe", "SWIPE"),
+        ("loop", "REPEAT"),
+        ("goto", "BRANCH"),
+        ("if_else", "IF"),
         ("", None),
         ("XYZZY", None),
     ],
@@ -41,20 +48,7 @@ def test_misspelt_action_is_recognised(written: str, meant: str | None) -> None:
     )
     assert ("Did you mean" in text) == (meant is not None)
     assert meant is None or f"Did you mean `{meant}`?" in text
-    assert "The actions are `CLICK`, `INPUT`, `BACK`, `WAIT` and `EXTRACT_TEXT`." in text
-
-
-@pytest.mark.parametrize("action", sorted(PROPOSED_ACTIONS))
-def test_proposed_action_is_refused_as_not_implemented(action: str) -> None:
-    assert "It is proposed and not implemented yet." in said(task({"id": "a", "action": action}), "/steps/0/action")
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"), [("launchApp", "OPEN"), ("long_press", "LONG_CLICK"), ("sleep", "DELAY"), ("swipe", "SWIPE")]
-)
-def test_misspelt_proposed_action_is_recognised(written: str, meant: str) -> None:
-    text = said(task({"id": "a", "action": written}), "/steps/0/action")
-    assert f"`{meant}`, which it looks like, is proposed and not implemented yet." in text
+    assert f"The actions are {listed([f'`{action}`' for action in IMPLEMENTED_ACTIONS])}." in text
 
 
 @pytest.mark.parametrize(
@@ -116,30 +110,19 @@ def test_field_that_stands_already_is_not_suggested() -> None:
     assert "Did you mean" not in said(task(click(key="x")), "/steps/0/key")
 
 
-@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["task"]))
-def test_proposed_task_field_is_refused_as_not_implemented(field: str) -> None:
-    assert "It is proposed and not implemented yet" in said(task(**{field: {}}), f"/{field}")
-
-
-@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["step"]))
-def test_proposed_step_field_is_refused_as_not_implemented(field: str) -> None:
-    assert "It is proposed and not implemented yet" in said(task(click(**{field: {}})), f"/steps/0/{field}")
-
-
-@pytest.mark.parametrize("field", sorted(PROPOSED_FIELDS["selector"]))
-def test_proposed_selector_field_is_refused_as_not_implemented(field: str) -> None:
-    assert "It is proposed and not implemented yet" in said(click_on(**{field: {}}), f"/steps/0/selector/{field}")
-
-
 @pytest.mark.parametrize(
     ("document", "path", "expected"),
     [
         (task(BACK | {"text": "OK"}), "/steps/0/text", 'stands in a step\'s selector: `"selector": {"text": ...}`'),
         (task(click(value="x")), "/steps/0/value", "`value` stands in `INPUT` steps."),
         (task(click(outputField="x")), "/steps/0/outputField", "`outputField` stands in `EXTRACT_TEXT` steps."),
-        (task(BACK | {"selector": {}}), "/steps/0/selector", "in `CLICK`, `INPUT`, `WAIT` and `EXTRACT_TEXT` steps."),
+        (task(BACK | {"selector": {}}), "/steps/0/selector", "`selector` stands in `CLICK`, `LONG_CLICK`, `INPUT`, "),
         (click_on(timeoutMs=1), "/steps/0/selector/timeoutMs", "`timeoutMs` stands in steps."),
-        (task(BACK | {"maxDurationMs": 1}), "/steps/0/maxDurationMs", "stands at the top of the document."),
+        (
+            task(BACK | {"maxDurationMs": 1}),
+            "/steps/0/maxDurationMs",
+            "`REPEAT` steps, and at the top of the document.",
+        ),
         (task(timeoutMs=1), "/timeoutMs", "Did you mean `maxDurationMs`?"),
     ],
 )
@@ -176,7 +159,7 @@ def test_wrong_value_of_a_step_is_explained(field: str, value: object, expected:
     [
         ({"textMatches": "a(b"}, "textMatches", "is not accepted: a group is not closed"),
         ({"xpath": "//a", "text": "b", "index": 0}, "xpath", "`text` and `index` cannot stand beside it"),
-        ({"text": "${inputs.user}"}, "text", "A literal `${` is written `$${`."),
+        ({"text": "${user}"}, "text", "A literal `${` is written `$${`."),
     ],
 )
 def test_wrong_value_of_a_selector_is_explained(selector: dict[str, object], field: str, expected: str) -> None:
@@ -211,7 +194,3 @@ def test_wrong_step_is_explained(step: object, expected: str) -> None:
 )
 def test_wrong_task_is_explained(document: object, path: str, expected: str) -> None:
     assert expected in said(document, path)
-
-
-def test_no_action_is_both_implemented_and_proposed() -> None:
-    assert not PROPOSED_ACTIONS & set(IMPLEMENTED_ACTIONS)
