@@ -15,4 +15,6 @@ def chance(seed: int, path: str, iteration: int, purpose: str) -> Random:
 
 def drawn(probability: int, *, seed: int, path: str, iteration: int) -> bool:
     """Whether a step of that probability, in percent, is run. 0 never is, 100 always."""
+    if probability in (0, 100):
+        return probability == 100
     return chance(seed, path, iteration, "probability").randrange(100) < probability

@@ -54,7 +54,8 @@ def _on_look(condition: Condition, matcher: Matcher) -> bool | None:
     if condition.foreground is not None:
         return screen.package == condition.foreground
     if not screen.activity:
-        return None
+        # Just changing, unless a system window lies over every activity.
+        return None if screen.root is not None else False
     return screen.activity == full_activity(condition.activity or "", screen.package)
 
 

@@ -90,7 +90,7 @@ class RunContext:
         failed = ending if isinstance(ending, StepFailed) else None
         skipped = failed is not None and step.optional and failed.code in OPTIONAL_SKIPS
         message = ending.message
-        selector = getattr(step, "selector", None)
+        selector = getattr(run.step, "selector", None)
         if isinstance(selector, Selector) and run.looks and uses_emoji(selector):
             message = f"{message} {EMOJI_NOTE}".strip()
         detail = ending.detail if isinstance(ending, StepDone) else Detail.SKIPPED_OPTIONAL if skipped else Detail.NONE
@@ -112,4 +112,6 @@ class RunContext:
             artifacts=(*run.artifacts, *(failed.artifacts if failed is not None else ())),
         )
         typed = self.values.secrets_in(step)
-        return redacted(redacted_typing(result, typed) if typed else result, self.values.secrets)
+        if typed:
+            result = redacted_typing(result, typed, written=step.model_dump_json(by_alias=True))
+        return redacted(result, self.values.secrets)

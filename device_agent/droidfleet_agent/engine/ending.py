@@ -15,6 +15,9 @@ MAX_CANDIDATES = 5
 MAX_INLINE_CHARACTERS = 16_384
 """Enough of a broken dump to see where it broke; a result with several of them still fits one bus message."""
 
+CUT_MARK = "\n[cut here: "
+"""What follows a text that was cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
@@ -50,7 +53,7 @@ def text_artifact(name: str, media_type: str, text: str) -> ArtifactModel:
     data = text.encode(errors="replace")
     inline = text
     if len(text) > MAX_INLINE_CHARACTERS:
-        inline = f"{text[:MAX_INLINE_CHARACTERS]}\n[cut here: {len(text) - MAX_INLINE_CHARACTERS} characters more]"
+        inline = f"{text[:MAX_INLINE_CHARACTERS]}{CUT_MARK}{len(text) - MAX_INLINE_CHARACTERS} characters more]"
     return ArtifactModel(
         name=name,
         media_type=media_type,

@@ -9,6 +9,7 @@ A failure travels up as a `Failure`: a container ends with the code of the step 
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -22,7 +23,7 @@ from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.steps import execute
 from droidfleet_agent.engine.wait import wait_until
 from droidfleet_shared.clock import Deadline
-from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, OPTIONAL_SKIPS, Detail, StepCode
+from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, Detail, StepCode
 from droidfleet_shared.protocol.result import StepResult
 from droidfleet_shared.protocol.steps import BranchStep, Goto, GroupStep, IfStep, RepeatStep, Step
 from droidfleet_shared.protocol.values import MissingValueError, UnfitValueError
@@ -208,6 +209,9 @@ class Flow:
                     return StepDone(Detail.UNTIL_HELD, f"`until` held after {begun} rounds.")
             if begun == step.max_iterations or (limit is not None and limit.passed):
                 return StepDone(Detail.BOUND_REACHED, f"{begun} rounds.")
+            await asyncio.sleep(
+                0
+            )  # rounds in which every step is skipped must not keep the process from its other work
             begun += 1
             iteration = self._rounds.get(path, 0)
             self._rounds[path] = iteration + 1
@@ -231,11 +235,6 @@ class Flow:
 def after_failure(step: Step, failure: Failure) -> str | Goto:
     """What follows a step that failed: ``"STOP"``, ``"CONTINUE"``, or a `Goto`."""
     return step.on_failure if failure.code in ON_FAILURE_APPLIES else "STOP"
-
-
-def skips(step: Step, code: StepCode) -> bool:
-    """Whether `optional` turns the failure into a skip."""
-    return step.optional and code in OPTIONAL_SKIPS
 
 
 def _position_of(steps: tuple[Step, ...], step_id: str) -> int:

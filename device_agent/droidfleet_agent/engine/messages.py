@@ -15,6 +15,9 @@ from droidfleet_shared.protocol.selector import Selector
 MAX_TEXT = 256
 """Characters of a node's text in a result (protocol section 3)."""
 
+ELLIPSIS = "…"
+"""Stands where a quoted text goes on."""
+
 MAX_LABEL = 40
 MAX_LABELS = 8
 MAX_SELECTOR = 300
@@ -65,7 +68,7 @@ def sentence(text: str) -> str:
 
 def cut(text: str, length: int) -> str:
     """The text, or its beginning and a mark that it goes on."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return text if len(text) <= length else f"{text[: length - 1]}{ELLIPSIS}"
 
 
 def _near(labels: list[str], wanted: Selector) -> list[str]:
