@@ -1,18 +1,18 @@
 """`droidfleet-agent exec`: runs one task file on one phone, with no controller, broker or journal.
 
-Owns the command's arguments and its choice of the phone; `exec_output` prints. The task runs under its own
-``assignedAgentName``: whoever names a file and a phone has assigned it, so there is no mismatch to find unless
-``--name`` says who this agent is. A template, which bears no name, is as good.
+Owns the command's arguments and its choice of the phone; `exec_task` reads the task, `exec_output` prints. The task
+runs under its own ``assignedAgentName``: whoever names a file and a phone has assigned it, so there is no mismatch to
+find unless ``--name`` says who this agent is. A template, which bears no name, is as good.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ import structlog
 
 from droidfleet_agent.cli.arguments import adb_address
 from droidfleet_agent.cli.exec_output import Output, Progress, print_result
+from droidfleet_agent.cli.exec_task import EXECUTION_ID, Given, add_task_options, load_task
 from droidfleet_agent.cli.failures import error_text
 from droidfleet_agent.driver.adb import ONLINE, AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, device_error
 from droidfleet_agent.driver.phone import open_phone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.state import StateFolder, default_folder
 from droidfleet_shared.clock import Clock, Deadline, SystemClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
 from droidfleet_shared.exit_codes import ExitCode, exit_code
 from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task
-from droidfleet_shared.protocol.validate import validate_document, validate_task
+from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.protocol.values import secret_values
+from droidfleet_shared.secrets import without
 
 if TYPE_CHECKING:
     SubParsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - argparse gives it no public name
 
 READY_S = 30.0
 """Until the phone must have answered once: pushing and starting its automation server takes a few seconds."""
-
-EXECUTION_ID = "exec"
-"""Stands in the result where a fleet's execution would; nothing refers to it."""
 
 MAX_TIMEOUT_S = 86_400.0
 """The protocol's bound on a task, one day."""
@@ -53,7 +53,13 @@ log = structlog.get_logger(__name__)
 
 EPILOG = """exit codes: 0 the task succeeded; 1 it did not; 2 wrong usage or an invalid task; 3 no adb server or no
 answer from the phone; 4 no such phone; 5 a defect; 130 interrupted (the first Ctrl-C cancels the task and prints its
-result)"""
+result)
+
+examples:
+  droidfleet-agent exec task.json
+  droidfleet-agent exec task.json -s R58M123ABC --artifacts pictures
+  droidfleet-agent exec order.json --input "item=green tea" --input count=2 --secret pin --seed 7
+"""
 
 
 def add_parser(subparsers: SubParsers) -> None:
@@ -63,8 +69,9 @@ def add_parser(subparsers: SubParsers) -> None:
         help="run a task file on one phone, with no fleet",
         description="Runs one task file on one phone, with no controller and no broker, and prints how it went.",
         epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK.json", help="the task document; - reads standard input")
+    add_task_options(parser)
     parser.add_argument(
         "-s",
         "--serial",
@@ -91,15 +98,25 @@ def add_parser(subparsers: SubParsers) -> None:
         metavar="SECONDS",
         help="bound on the whole task; a shorter maxDurationMs still holds",
     )
+    parser.add_argument(
+        "--artifacts",
+        type=Path,
+        metavar="FOLDER",
+        help="write what the steps keep, such as screenshots, there; nothing is written over",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns its exit code."""
     configure_logging("warning")
+    task: Task | None = None
     try:
-        task = _bounded(load_task(args.task, name=args.name), args.timeout)
-        options = _Options(serial=args.serial, adb=args.adb, name=args.name, output=args.output)
+        given = Given(args.inputs, args.inputs_file, args.secrets, args.seed)
+        task = _bounded(load_task(args.task, name=args.name, given=given), args.timeout)
+        options = _Options(
+            serial=args.serial, adb=args.adb, name=args.name, output=args.output, artifacts=args.artifacts
+        )
         return asyncio.run(_exec(task, options))
     except DroidfleetError as error:
         print(error_text(error), file=sys.stderr)
@@ -108,7 +125,9 @@ def run(args: argparse.Namespace) -> int:
         print("INTERRUPTED: stopped before the task could be cancelled in order.", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except Exception:
-        log.exception("exec_broke")
+        # An error may quote what it stumbled over.
+        secrets = () if task is None else secret_values(task)
+        log.error("exec_broke", traceback=without(traceback.format_exc(), secrets))
         print("INTERNAL: a defect ended the program; the log above says where.", file=sys.stderr)
         return ExitCode.INTERNAL
 
@@ -122,34 +141,6 @@ def seconds(text: str) -> float:
     if not 1 <= value <= MAX_TIMEOUT_S:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 1 to {MAX_TIMEOUT_S:.0f}")
     return value
-
-
-def load_task(path: str, *, name: str | None = None) -> Task:
-    """Reads and validates a task or a template, which is then assigned to ``name``; ``-`` is standard input.
-
-    Raises:
-        InvalidInputError: it cannot be read (``FILE_UNREADABLE``) or is not valid (``INVALID_TASK``, with all issues).
-    """
-    # One byte more than is allowed is enough for the validator to say TOO_LARGE, however long the file is.
-    limit = MAX_DOCUMENT_BYTES + 1
-    try:
-        if path == "-":
-            text = sys.stdin.buffer.read(limit)
-        else:
-            with Path(path).open("rb") as file:
-                text = file.read(limit)
-    except OSError as error:
-        raise InvalidInputError(
-            "FILE_UNREADABLE",
-            f"the task file {path!r} cannot be read: {error.strerror or error}.",
-            hint="Name an existing file, or - to read the task from standard input.",
-        ) from error
-    outcome = validate_document(text)
-    task = outcome.require()
-    if isinstance(task, Task):
-        return task
-    assert isinstance(outcome.document, dict)  # it is valid
-    return validate_task(json.dumps({**outcome.document, "assignedAgentName": name or EXECUTION_ID})).require()
 
 
 async def choose_phone(adb: AdbServer, serial: str | None, *, clock: Clock) -> str:
@@ -217,28 +208,33 @@ class _Options:
     adb: tuple[str | None, int | None]
     name: str | None
     output: Output
+    artifacts: Path | None
 
 
 async def _exec(task: Task, options: _Options) -> ExitCode:
     clock = SystemClock()
     adb = AdbServer(*options.adb, clock=clock)
     serial = await choose_phone(adb, options.serial, clock=clock)
-    phone = await open_phone(
-        serial, adb_host=adb.host, adb_port=adb.port, clock=clock, deadline=clock.deadline(READY_S)
-    )
-    try:
-        progress = Progress(task, serial=serial, out=sys.stdout if options.output == "text" else sys.stderr)
-        control = RunControl()
-        with _signals_cancel(control):
-            result = await Engine(phone, clock=clock).run(
-                task,
-                execution_id=EXECUTION_ID,
-                agent_name=task.assigned_agent_name if options.name is None else options.name,
-                observer=progress,
-                control=control,
-            )
-    finally:
-        await phone.close()
+    # A phone has one agent; the one of a fleet may be in the middle of a task.
+    with StateFolder(default_folder()).phone_lock(serial, adb=f"{adb.host}:{adb.port}"):
+        phone = await open_phone(
+            serial, adb_host=adb.host, adb_port=adb.port, clock=clock, deadline=clock.deadline(READY_S)
+        )
+        try:
+            out = sys.stdout if options.output == "text" else sys.stderr
+            progress = Progress(task, serial=serial, out=out, artifacts=options.artifacts)
+            control = RunControl()
+            with _signals_cancel(control):
+                result = await Engine(phone, clock=clock).run(
+                    task,
+                    execution_id=EXECUTION_ID,
+                    agent_name=task.assigned_agent_name if options.name is None else options.name,
+                    observer=progress,
+                    control=control,
+                )
+        finally:
+            await phone.close()
+    progress.end(result)
     print_result(result, options.output)
     if result.code is StepCode.CANCELLED:
         return ExitCode.INTERRUPTED

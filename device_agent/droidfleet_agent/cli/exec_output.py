@@ -5,47 +5,87 @@ Plain text: the agent's base install has no table library. Texts from a screen a
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Literal, TextIO
 
 import yaml
 
-from droidfleet_agent.cli.failures import printable
+from droidfleet_agent.cli.failures import error_text, printable
 from droidfleet_agent.engine.control import RunObserver
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.artifacts import MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS, file_name, save
+from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.protocol.tree import walk
 
 Output = Literal["text", "json", "yaml"]
 
+CERTAIN = 100
+"""Percent."""
+
 
 class Progress(RunObserver):
-    """Prints a line for each step as it ends: the rows of the result's table."""
+    """Prints a line for each step as it ends: the rows of the result's table. What steps keep goes to ``artifacts``."""
 
-    def __init__(self, task: Task, *, serial: str, out: TextIO) -> None:
+    def __init__(self, task: Task, *, serial: str, out: TextIO, artifacts: Path | None = None) -> None:
         self._out = out
-        self._count = len(task.steps)
+        self._folder = artifacts
+        self._saved = 0
+        self._saved_bytes = 0
+        self._left_out = 0
+        self._step_id = ""
         self._done = 0
-        self._id_width = max(2, *(len(printable(step.id)) for step in task.steps))
-        self._action_width = max(len("action"), *(len(step.action) for step in task.steps))
+        steps = [step for _, step in walk(task.steps)]
+        self._count = len(steps)
+        self._random = any(step.probability < CERTAIN or step.action == "DELAY" for step in steps)
+        self._id_width = max(2, *(len(printable(step.id)) for step in steps))
+        self._action_width = max(len("action"), *(len(step.action) for step in steps))
         tell(f"{printable(task.task_id)} (revision {task.revision}) on {printable(serial)}", out=out)
         self._row("step", "id", "action", "code", "time")
 
     async def step_started(self, step_id: str, path: str) -> None:
-        pass
+        self._step_id = step_id
 
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
+
+    async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:
+        room = self._saved < MAX_RUN_ARTIFACTS and self._saved_bytes + len(data) <= MAX_RUN_ARTIFACT_BYTES
+        if self._folder is None or not room:
+            self._left_out += 1
+            return
+        name = file_name(self._saved + 1, step_id=self._step_id, name=artifact.name, media_type=artifact.media_type)
+        try:
+            file = await asyncio.to_thread(save, self._folder, name, data)
+        except DroidfleetError as error:
+            # What a task does to a phone does not depend on pictures of it.
+            self._left_out += 1
+            tell(f"          {error_text(error)}", out=sys.stderr)
+            return
+        self._saved += 1
+        self._saved_bytes += len(data)
+        tell(f"          saved {printable(str(file))}", out=self._out)
+
+    def end(self, result: TaskResult) -> None:
+        """Says what was not saved, and how a run that chose something at random can be had again."""
+        if self._random and result.random_seed is not None:
+            tell(f"--seed {result.random_seed} chooses the same again", out=self._out)
+        if self._left_out:
+            how = "--artifacts FOLDER saves them" if self._folder is None else "see above, and the bounds of a run"
+            tell(f"{self._left_out} artifact(s) not saved: {how}", out=sys.stderr)
 
     async def step_finished(self, result: StepResult) -> None:
         self._done += 1
         # Why a step failed stands in the summary, once.
         words = " ".join(part for part in (result.detail, result.message if result.successful else "") if part)
         self._row(
-            f"{self._done}/{self._count}",
-            printable(result.id),
+            f"{self._done}/{self._count}" if self._done <= self._count else str(self._done),
+            printable(result.id) + (f" ({result.iteration + 1})" if result.iteration else ""),
             result.action,
             result.code,
             f"{result.duration_ms / 1000:.2f} s",
@@ -86,7 +126,8 @@ def print_result(result: TaskResult, output: Output) -> None:
         for field, value in result.outputs.items():
             tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)
         took = f"{result.duration_ms / 1000:.2f} s"
-        steps = f"{len(result.steps)} steps" if len(result.steps) > 1 else "1 step"
+        count = len(result.steps) + result.steps_omitted
+        steps = f"{count} steps" if count > 1 else "1 step"
         tell(f"OK: all {steps} in {took}" if result.successful else _failure(result, took), out=sys.stdout)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from droidfleet_agent.cli.exec import add_parser, run
+from droidfleet_agent.state import StateFolder, default_folder
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind
 from droidfleet_agent.virtual_phone.scenario.models import Scenario
 from droidfleet_agent.virtual_phone.server import PhoneOptions
@@ -29,14 +30,14 @@ class Command:
 
     def __init__(self, folder: Path, adb: AdbServer, phone: RunningPhone) -> None:
         self._file = folder / "task.json"
-        self._adb = adb
         self.phone = phone
+        self.adb = f"127.0.0.1:{adb.port}"
 
     def __call__(self, *words: str, steps: list[JsonStep]) -> int:
         self._file.write_text(task_of(*steps).model_dump_json(by_alias=True, exclude_none=True))
         parser = argparse.ArgumentParser()
         add_parser(parser.add_subparsers())
-        return run(parser.parse_args(["exec", str(self._file), "--adb", f"127.0.0.1:{self._adb.port}", *words]))
+        return run(parser.parse_args(["exec", str(self._file), "--adb", self.adb, *words]))
 
 
 @pytest.fixture
@@ -96,3 +97,20 @@ def test_an_interrupt_cancels_in_order_and_prints_the_result(
     assert result["code"] == "CANCELLED"
     assert "SIGINT" in result["message"]
     assert result["durationMs"] < 20_000
+
+
+def test_a_phone_that_an_agent_drives_is_left_to_it(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    address = command.phone.address
+    with StateFolder(default_folder()).phone_lock(address, adb=command.adb):
+        assert command("-s", address, steps=[NEXT]) == ExitCode.REFUSED
+    assert "PHONE_TAKEN" in capsys.readouterr().err
+    assert not command.phone.effects.all()
+    assert command("-s", address, steps=[NEXT]) == ExitCode.OK
+
+
+def test_a_screenshot_is_saved(command: Command, tmp_path: Path) -> None:
+    shot = {"id": "look", "action": "SCREENSHOT", "name": "form"}
+    assert command("--artifacts", str(tmp_path / "pictures"), steps=[shot]) == ExitCode.OK
+    [file] = (tmp_path / "pictures").iterdir()
+    assert file.name.startswith("001-look-form.")
+    assert file.stat().st_size > 1_000

@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_agent.cli.exec import add_parser, choose_phone, load_task, run
+from droidfleet_agent.cli.exec import add_parser, choose_phone, run
 from droidfleet_agent.cli.exec_output import Progress, print_result, tell
+from droidfleet_agent.cli.exec_task import Given, load_task
 from droidfleet_agent.cli.failures import error_text, printable
 from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.adb_errors import AdbError
 from droidfleet_shared.clock import Deadline, SystemClock, VirtualClock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
 from droidfleet_shared.exit_codes import ExitCode
+from droidfleet_shared.protocol.result import ArtifactModel
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES
 from support.runs import JsonStep, run_steps, task_of
 from support.shop import shop
@@ -232,3 +234,99 @@ def test_a_template_is_assigned_to_whoever_runs_it(tmp_path: Path) -> None:
     file.write_text('{"schemaVersion": 1, "taskId": "x", "steps": [{"id": "a", "action": "BACK"}]}')
     assert load_task(str(file), name="phone-01").assigned_agent_name == "phone-01"
     assert load_task(str(file)).assigned_agent_name
+
+
+DECLARED = {"item": {"type": "string"}, "count": {"type": "integer"}, "pin": {"type": "secret"}}
+SECRET = "hunter2-typed"
+
+
+def with_inputs(folder: Path, **fields: object) -> str:
+    """A file with a template that needs values."""
+    body = {"schemaVersion": 1, "taskId": "x", "inputs": DECLARED, "steps": [{"id": "a", "action": "BACK"}]}
+    file = folder / "order.json"
+    file.write_text(json.dumps(body | fields))
+    return str(file)
+
+
+def test_a_task_gets_values_typed_as_declared_secrets_and_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DROIDFLEET_SECRET_PIN", SECRET)
+    file = with_inputs(tmp_path, inputValues={"item": "coffee", "count": 1})
+    task = load_task(file, given=Given(pairs=["item=green tea"], secrets=["pin"], seed=7))
+    assert task.input_values == {"item": "green tea", "count": 1, "pin": SECRET}
+    assert task.random_seed == 7
+
+
+@pytest.mark.parametrize("given", [Given(), Given(pairs=["item=x"]), Given(pairs=["itme=x", "count=1"])])
+def test_values_that_do_not_fit_are_issues_that_show_no_secret(tmp_path: Path, given: Given) -> None:
+    file = with_inputs(tmp_path, inputValues={"pin": SECRET})
+    with pytest.raises(InvalidInputError) as refused:
+        load_task(file, given=given)
+    assert refused.value.code == "INVALID_TASK"
+    assert SECRET not in error_text(refused.value)
+
+
+def test_a_name_twice_is_found_also_when_values_are_given(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_text('{"taskId": "x", "taskId": "y", "schemaVersion": 1, "steps": [{"id": "a", "action": "BACK"}]}')
+    with pytest.raises(InvalidInputError) as refused:
+        load_task(str(file), given=Given(seed=1))
+    assert "BAD_JSON" in error_text(refused.value)
+
+
+@pytest.mark.parametrize("seed", ["-1", "x", str(2**53), "1.5", ""])
+def test_a_seed_that_cannot_be_is_wrong_usage(seed: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        arguments("task.json", "--seed", seed)
+    assert left.value.code == ExitCode.INVALID
+
+
+PICTURE = ArtifactModel(name="../page", media_type="image/png", sha256="0" * 64, size_bytes=4)
+
+
+async def _kept(progress: Progress, count: int) -> None:
+    await progress.step_started("look", "/steps/0")
+    for number in range(count):
+        await progress.artifact(PICTURE, b"PNG%d" % number)
+
+
+async def test_artifacts_are_saved_under_names_of_ours(tmp_path: Path) -> None:
+    out = io.StringIO()
+    await _kept(Progress(task_of({"action": "BACK"}), serial="memory", out=out, artifacts=tmp_path / "pictures"), 2)
+    names = sorted(file.name for file in (tmp_path / "pictures").iterdir())
+    assert names == ["001-look-page.png", "002-look-page.png"]
+    assert f"saved {tmp_path / 'pictures' / names[0]}" in out.getvalue()
+
+
+async def test_artifacts_that_are_not_saved_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    clock = VirtualClock()
+    result = await run_steps(shop(clock), clock, {"action": "BACK"})
+    progress = Progress(task_of({"action": "BACK"}), serial="memory", out=io.StringIO())
+    await _kept(progress, 3)
+    progress.end(result)
+    assert "3 artifact(s) not saved: --artifacts FOLDER saves them" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    progress = Progress(task_of({"action": "BACK"}), serial="memory", out=io.StringIO(), artifacts=tmp_path / "file")
+    await _kept(progress, 1)
+    progress.end(result)
+    assert "FILE_UNWRITABLE" in capsys.readouterr().err
+
+
+async def test_what_was_left_to_chance_can_be_had_again() -> None:
+    out = io.StringIO()
+    clock = VirtualClock()
+    steps = {"action": "BACK", "probability": 50}
+    progress = Progress(task_of(steps), serial="memory", out=out)
+    result = await run_steps(shop(clock), clock, steps, observer=progress)
+    progress.end(result)
+    assert f"--seed {result.random_seed} chooses the same again" in out.getvalue()
+
+
+async def test_steps_in_a_loop_are_printed_with_their_rounds() -> None:
+    out = io.StringIO()
+    clock = VirtualClock()
+    loop = {"id": "loop", "action": "REPEAT", "maxIterations": 2, "steps": [{"id": "back", "action": "BACK"}]}
+    await run_steps(shop(clock), clock, loop, observer=Progress(task_of(loop), serial="memory", out=out))
+    rows = [line.split()[:3] for line in out.getvalue().splitlines()[2:]]
+    assert rows == [["1/2", "back", "BACK"], ["2/2", "back", "(2)"], ["3", "loop", "REPEAT"]]
