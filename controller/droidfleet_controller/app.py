@@ -50,6 +50,7 @@ from droidfleet_controller.store import artifacts, executions, lock
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.tasks.library import Library
+from droidfleet_controller.tasks.words import load_words
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
@@ -63,6 +64,7 @@ from droidfleet_shared.errors import (
     UnavailableError,
     first_domain_error,
 )
+from droidfleet_shared.protocol.effects import EffectWords
 
 log = structlog.get_logger(__name__)
 
@@ -167,6 +169,7 @@ class Controller:
         settings, stack = self._settings, self._stack
         _allow_many_files()
         token = _token(settings.api_token_file)
+        words = load_words(settings.effect_words)
         credentials = load_credentials(settings.nats_credentials) if settings.nats else None
         data_id = stack.enter_context(lock.data_folder(settings.data))
         await self._open_database(data_id)
@@ -176,7 +179,7 @@ class Controller:
             url, name="droidfleet-controller", clock=self._clock, random=self._random, credentials=credentials
         )
         await self._start_dispatch()
-        await self._start_doors(token)
+        await self._start_doors(token, words)
         self._metrics.info.labels(version=version("droidfleet")).set(1)
         self._write_serve_file(url)
         log.info("controller_ready", **self._addresses(url))
@@ -336,7 +339,7 @@ class Controller:
                 self._reconciled.set()
                 return
 
-    async def _start_doors(self, token: str | None) -> None:
+    async def _start_doors(self, token: str | None, words: EffectWords) -> None:
         settings, database, clock, metrics = self._settings, self._database, self._clock, self._metrics
         reading = Executions(database=database, registry=self._registry, bus=self._bus)
         runs = Runs(
@@ -349,7 +352,7 @@ class Controller:
         cancels = Cancels(
             database=database, clock=clock, publisher=self._publisher, broadcast=self._broadcast, metrics=metrics
         )
-        library = Library(database=database, clock=clock, broadcast=self._broadcast)
+        library = Library(database=database, clock=clock, broadcast=self._broadcast, words=words)
         tls = (settings.tls_cert, settings.tls_key) if settings.tls_cert and settings.tls_key else None
         self._api = ApiServer(
             settings.listen_endpoint,

@@ -67,13 +67,18 @@ class ServeSettings(BaseModel):
         description="Room for artifacts in the data folder, in megabytes. Past it the files go that were not used for "
         "longest; 0 keeps none.",
     )
+    effect_words: Path | None = Field(
+        None,
+        description="File with more words for effects that cannot be undone, one a line; tasks that touch them are "
+        "warned of.",
+    )
     tls_cert: Path | None = Field(None, description="PEM file with the certificate chain of API and HTTP.")
     tls_key: Path | None = Field(None, description="PEM file with its private key.")
     api_token_file: Path | None = Field(
         None, description="File with the bearer token that callers of API and metrics must send."
     )
 
-    @field_validator("data", "nats_credentials", "nats_server", "tls_cert", "tls_key", "api_token_file")
+    @field_validator("data", "nats_credentials", "nats_server", "effect_words", "tls_cert", "tls_key", "api_token_file")
     @classmethod
     def _expanded(cls, path: Path | None) -> Path | None:
         """The environment, unlike a shell, leaves ``~`` as it is."""

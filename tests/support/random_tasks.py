@@ -277,7 +277,7 @@ class RandomTasks:
         return made | self._some({"selector": self.selector}, 0.4)
 
     def _drag(self) -> Document:
-        made = {"durationMs": 50} | self._touched() | self._some({"requireVisible": self.selector}, 0.1)
+        made: Document = {"durationMs": 50} | self._touched() | self._some({"requireVisible": self.selector}, 0.1)
         to = self.selector()
         if self._chance(0.5) and to != made["selector"]:
             return made | {"to": to}
@@ -293,7 +293,7 @@ class RandomTasks:
             {"outputField": name, "attribute": self._pick(ATTRIBUTES)} | self._some({"selector": self.selector}, 0.3)
             for name in self._random.sample(OUTPUTS, self._random.randint(1, 2))
         ]
-        made = {"fields": fields} | self._target() | self._some({"append": lambda: True}, 0.3)
+        made: Document = {"fields": fields} | self._target() | self._some({"append": lambda: True}, 0.3)
         if self._chance(0.5):
             made |= {"all": True} | self._some({"maxItems": lambda: self._random.randint(1, 3)}, 0.5)
         return made

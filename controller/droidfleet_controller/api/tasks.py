@@ -10,7 +10,6 @@ from droidfleet.v1 import task_pb2, task_pb2_grpc
 from droidfleet_controller.api import convert, pages
 from droidfleet_controller.tasks.library import Library
 from droidfleet_shared.errors import InvalidInputError
-from droidfleet_shared.protocol.validate import validate_document
 
 Context = aio.ServicerContext[Any, Any]
 
@@ -18,7 +17,7 @@ _SCOPE = "tasks"
 
 
 class TaskServicer(task_pb2_grpc.TaskServiceServicer):
-    """The service over the library and the shared validator."""
+    """The service over the library."""
 
     def __init__(self, *, library: Library) -> None:
         self._library = library
@@ -26,7 +25,7 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
     async def ValidateTask(
         self, request: task_pb2.ValidateTaskRequest, context: Context
     ) -> task_pb2.ValidateTaskResponse:
-        validation = validate_document(request.document_json)
+        validation = self._library.validate(request.document_json)
         return task_pb2.ValidateTaskResponse(
             valid=validation.valid,
             errors=convert.issues_to_pb(validation.errors),

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from droidfleet_controller.tasks.values import RunValues, filled, own_values, written
 from droidfleet_shared.protocol.bounds import task_bound
+from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.issues import Issue, Validation
 from droidfleet_shared.protocol.task import Task, TaskTemplate
 from droidfleet_shared.protocol.tree import walk
@@ -37,13 +38,13 @@ class Checked:
     warnings: tuple[Issue, ...]
 
 
-def check_template(body: str) -> Checked:
-    """Checks a document for the library.
+def check_template(body: str, *, words: EffectWords | None = None) -> Checked:
+    """Checks a document for the library. ``words``: those that are warned of, by default the package's.
 
     Raises:
         InvalidInputError: ``INVALID_TASK`` with all issues.
     """
-    return _checked(body, validate_template(body))
+    return _checked(body, validate_template(body, words=words))
 
 
 def check_run(body: str, given: RunValues, *, stored: bool) -> tuple[Checked, RunValues]:

@@ -16,7 +16,10 @@ from droidfleet_controller.tasks.documents import Checked, check_template
 from droidfleet_controller.tasks.template import StoredTask
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import ConflictError, NotFoundError
-from droidfleet_shared.protocol.issues import Issue
+from droidfleet_shared.protocol.effects import EffectWords
+from droidfleet_shared.protocol.issues import Issue, Validation
+from droidfleet_shared.protocol.task import TaskTemplate
+from droidfleet_shared.protocol.validate import validate_document
 
 SUGGESTED_FROM = 1_000
 """Newest tasks among which a mistyped id is looked for."""
@@ -32,12 +35,19 @@ class Saved:
 
 
 class Library:
-    """The use cases around stored tasks."""
+    """The use cases around stored tasks. ``words``: those that are warned of, by default the package's."""
 
-    def __init__(self, *, database: Database, clock: Clock, broadcast: Broadcast) -> None:
+    def __init__(
+        self, *, database: Database, clock: Clock, broadcast: Broadcast, words: EffectWords | None = None
+    ) -> None:
+        self._words = words
         self._database = database
         self._clock = clock
         self._broadcast = broadcast
+
+    def validate(self, body: str) -> Validation[TaskTemplate]:
+        """What is wrong with a document, and what is worth a look. Never raises for bad input."""
+        return validate_document(body, words=self._words)
 
     async def save(self, body: str, *, actor: str) -> Saved:
         """Stores a template under its task id, exactly as written.
@@ -48,7 +58,7 @@ class Library:
             InvalidInputError: ``INVALID_TASK`` with all issues.
             ConflictError: ``REVISION_EXISTS``, the stated revision holds another text, or a later one exists.
         """
-        checked = check_template(body)
+        checked = check_template(body, words=self._words)
         now = self._clock.now()
         return await self._database.run(
             lambda connection: _save(connection, checked, actor, now), after=lambda _: self._broadcast.events()

@@ -64,6 +64,10 @@ def serve(
         float | None,
         typer.Option(metavar="SECONDS", help=f"How often agents report; default 10. {_env('HEARTBEAT_S')}"),
     ] = None,
+    effect_words: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"More words for effects that cannot be undone. {_env('EFFECT_WORDS')}"),
+    ] = None,
 ) -> None:
     """Run the controller, with a broker of its own, until Ctrl-C or SIGTERM.
 
@@ -93,6 +97,7 @@ def serve(
             "nats": nats,
             "broker_listen": broker_listen,
             "heartbeat_s": heartbeat_s,
+            "effect_words": effect_words,
         }
     )
     if asyncio.run(run(settings)) is signal.SIGINT:
