@@ -37,7 +37,7 @@ def raised() -> set[str]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error"):
                 match node.args:
-                    case [ast.Constant(value=str(code)), *_]:
+                    case [ast.Constant(value=str(code)), *_] if re.fullmatch("[A-Z_]+", code):
                         found.add(code)
     return found - INSIDE
 
