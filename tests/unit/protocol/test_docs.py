@@ -58,7 +58,9 @@ def test_example_of_the_documentation_is_valid(page: str, example: str) -> None:
 
 
 def test_every_action_has_a_page_with_an_example_of_it() -> None:
-    found = {json.loads(block).get("action"): name for name, block in EXAMPLES if name.startswith("actions")}
+    found = {
+        as_document(json.loads(block))["steps"][0]["action"]: name for name, block in EXAMPLES if name.startswith("actions")
+    }
     assert found == {action: f"actions/{action}.md" for action in IMPLEMENTED_ACTIONS}
 
 
