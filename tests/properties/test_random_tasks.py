@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl
@@ -103,6 +103,7 @@ def test_the_validator_accepts_what_is_valid_and_it_can_be_explained(document: D
 
 
 @given(BROKEN_TASKS)
+@example({"steps": [{"id": "a", "action": "NOPE", "onFailure": {"text": "x"}}]})
 @settings(max_examples=RUNS // 2, deadline=LONGEST_VALIDATION_MS, suppress_health_check=[HealthCheck.too_slow])
 def test_the_validator_answers_whatever_is_broken(document: Document) -> None:
     outcome = validate_task(json.dumps(document))

@@ -93,7 +93,7 @@ def _step(step: Step, path: str, bound: TaskBound, words: Words) -> StepExplanat
 
 
 def _found(document: Json) -> Mapping[str, list[str]]:
-    """The references in a document's texts, in document order, each with its places."""
+    """The references in the texts of a document's steps, in document order, each with its places."""
     found: dict[str, list[str]] = {}
 
     def visit(value: Json, place: tuple[str | int, ...]) -> None:
@@ -110,7 +110,8 @@ def _found(document: Json) -> Mapping[str, list[str]]:
             for position, each in enumerate(value):
                 visit(each, (*place, position))
 
-    visit(document, ())
+    if isinstance(document, dict):
+        visit(document.get("steps"), ("steps",))
     return found
 
 

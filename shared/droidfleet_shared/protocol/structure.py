@@ -90,7 +90,8 @@ def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[Erro
             _AnyStep.model_validate(step, by_alias=True, by_name=False)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_input=False):
-            yield {**each, "loc": (*loc, meant if meant in IMPLEMENTED_ACTIONS else "", *each["loc"])}
+            if not _rules_report(each):
+                yield {**each, "loc": (*loc, meant if meant in IMPLEMENTED_ACTIONS else "", *each["loc"])}
 
 
 def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Located:
