@@ -30,9 +30,9 @@ Json = dict[str, Any]  # documents as they are written
 Ran = tuple[str, str, int, StepCode, Detail]
 
 LABELS = ("one", "two", "three")
-MAX_STEPS = 14
+MIN_STEPS, MAX_STEPS = 6, 20
 MAX_DEPTH = 4
-PRESSES = ("ok", "ok", "ok", "ok", "ok", "denied", "unknown")
+PRESSES = ("ok",) * 16 + ("denied",) * 3 + ("unknown",)
 
 # The script.
 
@@ -201,6 +201,8 @@ def _holds(condition: Json, shown: frozenset[str]) -> bool:
 
 # Random documents.
 
+SELDOM = st.sampled_from([False] * 6 + [True])
+
 _on_screen = st.recursive(
     st.builds(
         lambda kind, label: {kind: {"text": label}}, st.sampled_from(["visible", "gone"]), st.sampled_from(LABELS)
@@ -214,17 +216,17 @@ _on_screen = st.recursive(
     max_leaves=3,
 )
 CONDITIONS = st.one_of(_on_screen, st.just({"output": "never", "equals": "x"}))
-LEAVES = ("BACK", "BACK", "BACK", "BACK", "WAIT", "CLICK", "BRANCH")
-CONTAINERS = ("GROUP", "IF", "REPEAT")
+LEAVES = ("BACK",) * 9 + ("BRANCH",) * 3 + ("WAIT", "CLICK")
+CONTAINERS = ("GROUP", "IF", "REPEAT") * 5
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> Json:
     """A valid task of `BACK`s and whatever walks between them."""
-    left = [draw(st.integers(2, MAX_STEPS))]
+    left = [draw(st.integers(MIN_STEPS, MAX_STEPS))]
 
     def steps(depth: int) -> list[Json]:
-        length = draw(st.integers(1, max(1, min(4, left[0]))))
+        length = draw(st.integers(min(2, left[0]), 4)) if left[0] > 1 else 1
         left[0] -= length
         ids = [f"{'abcd'[depth]}{left[0]}-{place}" for place in range(length)]
         return [step(name, ids[place + 1 :], depth) for place, name in enumerate(ids)]
@@ -256,11 +258,11 @@ def documents(draw: st.DrawFn) -> Json:
 
     def options(later: list[str]) -> Json:
         made: Json = {}
-        if draw(st.integers(0, 3)) == 0:
+        if draw(SELDOM):
             made["when"] = draw(CONDITIONS)
-        if draw(st.integers(0, 3)) == 0:
+        if draw(SELDOM):
             made["probability"] = draw(st.sampled_from([0, 50, 100]))
-        if draw(st.integers(0, 3)) == 0:
+        if draw(SELDOM):
             made["optional"] = True
         jumps = [{"goto": name} for name in later]
         policy = draw(st.sampled_from(["STOP", "CONTINUE", "CONTINUE", *jumps]))
