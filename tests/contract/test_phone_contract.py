@@ -29,6 +29,7 @@ from droidfleet_shared.clock import Deadline, SystemClock
 from support import shop
 from support.adb import AdbServer, ConnectedPhones, RunningPhone
 from support.form import FORM
+from support.form import PACKAGE as FORM_PACKAGE
 
 AMPLE_S = 10.0
 SHORT_S = 0.3
@@ -72,7 +73,7 @@ class MemoryRig(Rig):
     }
 
     def __init__(self) -> None:
-        self.memory = MemoryPhone(shop.pages(), start="home", clock=SystemClock())
+        self.memory = MemoryPhone(shop.pages(), start="home", clock=SystemClock(), apps={FORM_PACKAGE: "home"})
         self.phone = self.memory
 
     def seen(self) -> Sequence[str]:
@@ -90,6 +91,12 @@ class AdbRig(Rig):
         "set_focused_text": "setText",
         "press": "pressKeyCode",
         "hide_keyboard": "pressKeyCode",
+        "swipe": "swipe",
+        "drag": "drag",
+        "wake": "pressKeyCode",
+        "start_app": "shell:am start",
+        "stop_app": "shell:am force-stop",
+        "dismiss_lock": "shell:wm dismiss-keyguard",
         "dump": "dumpWindowHierarchy",
     }
     _FAULTS = {  # noqa: RUF012  # never changed
@@ -99,15 +106,23 @@ class AdbRig(Rig):
         Break.DIES_AFTER: (virtual.FaultKind.DROP, True),
         Break.HANGS: (virtual.FaultKind.HANG, False),
     }
-    _EFFECTS = {"tap": "tap", "set_text": "set_focused_text"}  # noqa: RUF012  # never changed
-    _KEYS = {4: "press", 66: "press", 111: "hide_keyboard"}  # noqa: RUF012  # never changed
+    _EFFECTS = {  # noqa: RUF012  # never changed
+        "tap": "tap",
+        "set_text": "set_focused_text",
+        "swipe": "swipe",
+        "drag": "drag",
+        "start_app": "start_app",
+        "stop_app": "stop_app",
+        "dismiss_keyguard": "dismiss_lock",
+    }
+    _KEYS = {4: "press", 66: "press", 111: "hide_keyboard", 224: "wake"}  # noqa: RUF012  # never changed
 
     def __init__(self, running: RunningPhone, adb_port: int) -> None:
         self.running = running
         self.phone = AdbPhone(running.address, adb_host="127.0.0.1", adb_port=adb_port)
 
     def seen(self) -> Sequence[str]:
-        effects = self.running.effects.of("tap", "set_text", "key")
+        effects = self.running.effects.of(*self._EFFECTS, "key")
         return [self._EFFECTS.get(effect.kind) or self._KEYS[int(str(effect.details["code"]))] for effect in effects]
 
     def break_next(self, call: str, how: Break) -> None:
@@ -137,7 +152,7 @@ async def dead(request: pytest.FixtureRequest, kept_port: int) -> AsyncIterator[
     """A phone that is not there."""
     phone: Phone
     if request.param == "memory, unplugged":
-        unplugged = MemoryPhone(shop.pages(), start="home", clock=SystemClock())
+        unplugged = MemoryPhone(shop.pages(), start="home", clock=SystemClock(), apps={FORM_PACKAGE: "home"})
         unplugged.attached = False
         phone = unplugged
     elif request.param == "adb, no server":
@@ -166,15 +181,24 @@ READS: dict[str, Callable[[Phone, Deadline], Awaitable[object]]] = {
     "keyboard_shown": lambda phone, deadline: phone.keyboard_shown(deadline=deadline),
     "screenshot": lambda phone, deadline: phone.screenshot(deadline=deadline),
     "info": lambda phone, deadline: phone.info(deadline=deadline),
+    "screen_state": lambda phone, deadline: phone.screen_state(deadline=deadline),
 }
 ACTIONS: dict[str, Callable[[Phone, Deadline], Awaitable[bool]]] = {
     "tap": lambda phone, deadline: phone.tap(540, 1000, deadline=deadline),
     "set_focused_text": lambda phone, deadline: phone.set_focused_text("x", deadline=deadline),
     "press": lambda phone, deadline: phone.press(Key.ENTER, deadline=deadline),
     "hide_keyboard": lambda phone, deadline: phone.hide_keyboard(deadline=deadline),
+    "swipe": lambda phone, deadline: phone.swipe((540, 1500), (540, 900), duration_ms=300, deadline=deadline),
+    "drag": lambda phone, deadline: phone.drag((540, 1500), (540, 900), duration_ms=300, deadline=deadline),
+    "wake": lambda phone, deadline: phone.wake(deadline=deadline),
+    "start_app": lambda phone, deadline: phone.start_app(FORM_PACKAGE, deadline=deadline),
+    "stop_app": lambda phone, deadline: phone.stop_app(FORM_PACKAGE, deadline=deadline),
+    "dismiss_lock": lambda phone, deadline: phone.dismiss_lock(deadline=deadline),
 }
 every_read = pytest.mark.parametrize("call", READS)
 every_action = pytest.mark.parametrize("call", ACTIONS)
+answered_action = pytest.mark.parametrize("call", [call for call in ACTIONS if not call.endswith(("_app", "_lock"))])
+"""Those that the phone's server answers with true or false; the others are commands of Android's shell."""
 every_call = pytest.mark.parametrize("call", [*READS, *ACTIONS])
 
 
@@ -254,14 +278,14 @@ async def test_text_without_a_focused_field_is_refused(rig: Rig) -> None:
     assert rig.seen() == []
 
 
-@every_action
+@answered_action
 async def test_action_that_the_phone_says_no_to_is_false(rig: Rig, call: str) -> None:
     rig.break_next(call, Break.SAYS_NO)
     assert await ACTIONS[call](rig.phone, ample()) is False
     assert rig.seen() == []
 
 
-@every_action
+@answered_action
 async def test_action_that_certainly_did_not_happen_is_refused(rig: Rig, call: str) -> None:
     rig.break_next(call, Break.REFUSED)
     with pytest.raises(ActionRefusedError):
@@ -281,6 +305,36 @@ async def test_action_whose_answer_is_lost_is_unknown_and_happened_at_most_once(
         await ACTIONS[call](rig.phone, short() if how is not Break.DIES_AFTER else ample())
     await rig.phone.dump(deadline=ample())
     assert len(rig.seen()) - before == effects
+
+
+@pytest.mark.parametrize("package", ["com.example.unknown", "no package; reboot", "$(reboot)"])
+async def test_app_that_is_not_there_is_refused_for_good(rig: Rig, package: str) -> None:
+    front = await rig.phone.focus(deadline=ample())
+    with pytest.raises(ActionRefusedError) as refused:
+        await rig.phone.start_app(package, deadline=ample())
+    assert refused.value.code == "APP_NOT_FOUND"
+    assert await rig.phone.focus(deadline=ample()) == front
+
+
+async def test_stopped_app_leaves_the_front_and_started_it_comes_back(rig: Rig) -> None:
+    front = (await rig.phone.focus(deadline=ample())).package
+    if front == FORM_PACKAGE:
+        assert await rig.phone.stop_app(FORM_PACKAGE, deadline=ample())
+        assert (await rig.phone.focus(deadline=ample())).package != FORM_PACKAGE
+    assert await rig.phone.start_app(FORM_PACKAGE, deadline=ample())
+    assert rig.seen()[-1] == "start_app"
+
+
+async def test_waking_a_phone_that_is_awake_changes_nothing(rig: Rig) -> None:
+    before = await rig.phone.screen_state(deadline=ample())
+    assert before.on
+    assert await rig.phone.wake(deadline=ample())
+    assert await rig.phone.screen_state(deadline=ample()) == before
+
+
+@pytest.mark.parametrize("key", list(Key))
+async def test_every_key_is_one_that_the_phone_knows(rig: Rig, key: Key) -> None:
+    assert await rig.phone.press(key, deadline=ample())
 
 
 # -- every call

@@ -23,7 +23,7 @@ from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, refusal
 from droidfleet_agent.driver.adb_program import START_LIMIT_S, AdbStarter
 from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Clock, Deadline, SystemClock
-from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.errors import InvalidInputError, UnavailableError
 
 DEFAULT_PORT = 5037
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -64,6 +64,14 @@ def phone_state(word: str) -> PhoneState:
     if word in {"unauthorized", "authorizing"}:
         return PhoneState.UNAUTHORIZED
     return PhoneState.OFFLINE
+
+
+_NO_ANSWER = frozenset({AdbProblem.ADB_SILENT, AdbProblem.ADB_UNREACHABLE})
+"""Ends of a conversation that say nothing of what became of a request."""
+
+
+class CommandUnknownError(UnavailableError):
+    """A command was sent, and nobody knows whether it ran."""
 
 
 class ShellStream(asyncio.Protocol):
@@ -242,6 +250,30 @@ class AdbServer:
             if not marker:
                 raise AdbError(AdbProblem.STREAM_CUT, f"{serial} went away while it ran `{command}`")
             return output
+
+    async def run_once(self, serial: str, command: str, *, deadline: Deadline) -> bytes:
+        """Like `shell`, for a command that does something.
+
+        Raises:
+            CommandUnknownError: it was sent, and nobody knows whether it ran.
+            AdbError: it was not sent, or refused before it ran.
+        """
+        sent = accepted = False
+        try:
+            async with self._limits(deadline), await self._dial(serial) as conversation:
+                await conversation.ask(f"host:transport:{serial}")
+                conversation.send(f"shell:{command}; echo {END_OF_OUTPUT}")
+                sent = True
+                await conversation.expect_okay()
+                accepted = True
+                output, marker, _ = (await conversation.rest()).rpartition(END_OF_OUTPUT.encode())
+                if not marker:
+                    raise AdbError(AdbProblem.STREAM_CUT, f"{serial} went away while it ran `{command}`")
+                return output
+        except AdbError as error:
+            if accepted or (sent and error.problem in _NO_ANSWER):
+                raise CommandUnknownError(error.code, error.message, hint=error.hint) from error
+            raise
 
     async def open_shell(self, serial: str, command: str, *, deadline: Deadline) -> ShellStream:
         """Starts a command on a phone that runs until the stream is closed, by either side."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeVar
 
@@ -41,8 +41,28 @@ Call = Literal[
     "set_focused_text",
     "press",
     "hide_keyboard",
+    "screen_state",
+    "swipe",
+    "drag",
+    "start_app",
+    "stop_app",
+    "wake",
+    "dismiss_lock",
 ]
-ACTIONS: frozenset[Call] = frozenset({"tap", "set_focused_text", "press", "hide_keyboard"})
+ACTIONS: frozenset[Call] = frozenset(
+    {
+        "tap",
+        "swipe",
+        "drag",
+        "set_focused_text",
+        "press",
+        "hide_keyboard",
+        "start_app",
+        "stop_app",
+        "wake",
+        "dismiss_lock",
+    }
+)
 
 KEYBOARD_PACKAGE = "com.android.inputmethod.latin"
 KEYBOARD_SHARE = 0.4
@@ -92,12 +112,15 @@ class Page:
 
     ``xml`` is a dump with a root for each window. ``taps`` maps a node's text, description or id to the page that a tap
     on it shows; a tap on anything else changes nothing but the focus. ``back`` is the page that the Back key shows.
+    ``swipes`` maps where a finger moves (``UP``, ...) to the page that it shows, ``drags`` what is held to such a page.
     ``active`` is the place of the active window among the roots; by default the first that is not a system window.
     """
 
     xml: str
     taps: Mapping[str, str] = field(default_factory=dict)
     back: str | None = None
+    swipes: Mapping[str, str] = field(default_factory=dict)
+    drags: Mapping[str, str] = field(default_factory=dict)
     activity: str = ".MainActivity"
     active: int | None = None
 
@@ -107,6 +130,7 @@ class MemoryPhone(Phone):
 
     ``latency`` gives seconds for each call by name (others take none). ``typist`` is what becomes of a typed text (lost
     characters, say). ``opens_keyboard``: whether a field that takes the focus brings up the keyboard's window.
+    ``apps`` maps installed packages to the page that they start with; the page ``home`` is in front of no app.
     """
 
     def __init__(
@@ -120,12 +144,17 @@ class MemoryPhone(Phone):
         latency: Mapping[Call, float] | None = None,
         typist: Callable[[str], str] = str,
         opens_keyboard: bool = False,
+        apps: Mapping[str, str] | None = None,
+        home: str | None = None,
     ) -> None:
         self.attached = True
         self.done: list[Done] = []
         self.calls: list[Call] = []
         self.page = start
         self.keyboard_open = False
+        self.screen = ScreenState(on=True, locked=False, secure=False)
+        self._apps = dict(apps or {})
+        self._home = home or start
         self._pages = pages
         self._clock = clock
         self._serial = serial
@@ -174,6 +203,9 @@ class MemoryPhone(Phone):
     async def screenshot(self, *, deadline: Deadline) -> bytes:
         return await self._read("screenshot", lambda: SMALLEST_JPEG, deadline)
 
+    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        return await self._read("screen_state", lambda: self.screen, deadline)
+
     async def info(self, *, deadline: Deadline) -> PhoneInfo:
         def answer() -> PhoneInfo:
             return PhoneInfo(
@@ -190,31 +222,31 @@ class MemoryPhone(Phone):
 
     # Actions ----------------------------------------------------------------------------------------------------
 
-    async def screen_state(self, *, deadline: Deadline) -> ScreenState:
-        raise NotImplementedError
+    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
+        return await self._act("tap", lambda: self._tap(x, y, hold_ms=hold_ms), deadline)
 
     async def swipe(
         self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, hold_ms: int = 0, deadline: Deadline
     ) -> bool:
-        raise NotImplementedError
+        return await self._act("swipe", lambda: self._swipe(start, end), deadline)
 
     async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
-        raise NotImplementedError
+        return await self._act("drag", lambda: self._drag(start, end), deadline)
 
     async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
-        raise NotImplementedError
+        if package not in self._apps:
+            await self._reach("start_app", deadline)
+            raise ActionRefusedError("APP_NOT_FOUND", f"{package} is not installed.")
+        return await self._act("start_app", lambda: self._start_app(package), deadline)
 
     async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
-        raise NotImplementedError
+        return await self._act("stop_app", lambda: self._stop_app(package), deadline)
 
     async def wake(self, *, deadline: Deadline) -> bool:
-        raise NotImplementedError
+        return await self._act("wake", self._wake, deadline)
 
     async def dismiss_lock(self, *, deadline: Deadline) -> bool:
-        raise NotImplementedError
-
-    async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
-        return await self._act("tap", lambda: self._tap(x, y), deadline)
+        return await self._act("dismiss_lock", self._dismiss_lock, deadline)
 
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:
         return await self._act("set_focused_text", lambda: self._type(text), deadline)
@@ -261,12 +293,42 @@ class MemoryPhone(Phone):
         bounds = Bounds(frame.left, top, frame.right, frame.bottom)
         return [Node("", "", "", "android.widget.FrameLayout", KEYBOARD_PACKAGE, "", bounds, 0)]
 
-    def _tap(self, x: int, y: int) -> None:
+    def _swipe(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        across, down = end[0] - start[0], end[1] - start[1]
+        vertical = abs(down) >= abs(across)
+        towards = ("DOWN" if down > 0 else "UP") if vertical else ("RIGHT" if across > 0 else "LEFT")
+        self.done.append(Done("swipe", text=towards, point=start))
+        self.page = self._pages[self.page].swipes.get(towards, self.page)
+
+    def _drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        held = self._hit(*start)
+        self.done.append(Done("drag", target=_name(held), text=_name(self._hit(*end)), point=end))
+        self.page = self._pages[self.page].drags.get(_name(held), self.page)
+
+    def _start_app(self, package: str) -> None:
+        self.done.append(Done("start_app", target=package))
+        self.page = self._apps[package]
+
+    def _stop_app(self, package: str) -> None:
+        self.done.append(Done("stop_app", target=package))
+        active = self._active()
+        if active is not None and active.package == package:
+            self.page = self._home
+
+    def _wake(self) -> None:
+        self.done.append(Done("wake"))
+        self.screen = replace(self.screen, on=True)
+
+    def _dismiss_lock(self) -> None:
+        self.done.append(Done("dismiss_lock"))
+        self.screen = replace(self.screen, locked=self.screen.locked and self.screen.secure)
+
+    def _tap(self, x: int, y: int, *, hold_ms: int | None = None) -> None:
         if any(root.bounds.contains(x, y) for root in self._keyboard()):
             self.done.append(Done("tap", target="keyboard", point=(x, y)))
             return
         hit = self._hit(x, y)
-        self.done.append(Done("tap", target=_name(hit), point=(x, y)))
+        self.done.append(Done("tap", target=_name(hit), text="" if hold_ms is None else f"{hold_ms} ms", point=(x, y)))
         if hit is None:
             return
         if hit.class_name.endswith("EditText"):

@@ -83,11 +83,12 @@ class Phone(ABC):
     """One phone. The contract that every adapter passes (`tests/contract/test_phone_contract.py`):
 
     - Every call ends by its ``deadline``, whatever the phone does, with a result or one of the three errors above.
-    - Reads (`dump`, `focus`, `keyboard_shown`, `screen_state`, `screenshot`, `info`, ...) change nothing; the adapter may repeat them,
-      restart the phone's automation server and reconnect until the deadline, then raises `PhoneUnavailableError`.
-    - Actions (`tap`, `swipe`, `drag`, `set_focused_text`, `press`, `start_app`, `wake`, ...) reach the phone at most once for each call. True:
-      done. False: the phone said that it did not do it. `ActionRefusedError`: the phone said why it did not.
-      `PhoneUnavailableError`: it was never sent. `OutcomeUnknownError`: sent, and no answer.
+    - Reads (`dump`, `focus`, `keyboard_shown`, `screen_state`, `screenshot`, `info`, ...) change nothing; the adapter
+      may repeat them, restart the phone's automation server and reconnect until the deadline, then raises
+      `PhoneUnavailableError`.
+    - Actions (`tap`, `swipe`, `drag`, `set_focused_text`, `press`, `start_app`, `wake`, ...) reach the phone at most
+      once for each call. True: done. False: the phone said that it did not do it. `ActionRefusedError`: the phone said
+      why it did not. `PhoneUnavailableError`: it was never sent. `OutcomeUnknownError`: sent, and no answer.
     - Coordinates are pixels in the rotated frame of the last dump.
     - One call at a time; a cancelled call leaves the phone usable.
     """
