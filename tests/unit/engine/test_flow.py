@@ -144,6 +144,13 @@ async def test_rounds_are_numbered_through_the_whole_run(clock: VirtualClock) ->
     assert [each.iteration for each in task.steps if each.id == "inner"] == [0, 1]
 
 
+@pytest.mark.parametrize("condition", [SHOWN, NOT_SHOWN], ids=["then", "else"])
+async def test_the_steps_of_an_if_know_their_round(clock: VirtualClock, condition: Json) -> None:
+    choice = if_("i", condition, [back("a")], [back("b")])
+    task = await run_steps(shop(clock), clock, repeat("r", choice, maxIterations=2))
+    assert [each.iteration for each in task.steps if each.id in "ab"] == [0, 1]
+
+
 async def test_until_is_asked_before_the_first_round(clock: VirtualClock) -> None:
     task = await run_steps(shop(clock), clock, repeat("r", back("a"), until=SHOWN))
     assert (ran(task), task.steps[0].detail, task.steps[0].looks) == (["r"], Detail.UNTIL_HELD, 1)
