@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from droidfleet_agent.engine.ending import CUT_MARK
 from droidfleet_agent.engine.messages import ELLIPSIS, MAX_TEXT
 from droidfleet_shared.protocol.result import ResultModel, StepResult
+from droidfleet_shared.protocol.text import dump_form
 from droidfleet_shared.secrets import HIDDEN, SHORTEST, without
 
 ResultT = TypeVar("ResultT", bound=ResultModel)
@@ -39,6 +40,9 @@ _NAMES = frozenset(
     }
 )
 """Fields of results that name something of the task or the protocol, and hold nothing that was read or typed."""
+
+_IN_ATTRIBUTES = {'"': "&quot;", "\n": "&#10;"}
+"""What the XML of a dump escapes besides the usual."""
 
 _OUTPUTS = "outputs"
 """Its keys are the author's words, and no fields of a result."""
@@ -69,8 +73,14 @@ def redacted_typing(result: StepResult, secrets: Sequence[str], *, written: str)
 
 
 def _forms(secret: str) -> set[str]:
-    """How it may stand in a result: as it is, in a quotation, in a dump of the screen."""
-    return {secret, json.dumps(secret, ensure_ascii=False)[1:-1], escape(secret, {'"': "&quot;", "\n": "&#10;"})}
+    """How it may stand in a result: as it was typed or as a dump shows it, plain, in a quotation, or in raw XML."""
+    plain = {secret, dump_form(secret)}
+    return {
+        form
+        for text in plain
+        if text.strip(".")  # nothing but dots is no secret any more, and stands everywhere
+        for form in (text, json.dumps(text, ensure_ascii=False)[1:-1], escape(text, _IN_ATTRIBUTES))
+    }
 
 
 def _clean(value: object, field: str, forms: Sequence[str]) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 
@@ -17,7 +18,7 @@ from support.runs import AGENT, Recorder, run_steps, task_of
 from support.screens import PACKAGE, dump
 from support.shop import shop
 
-Json = dict[str, object]
+Json = Mapping[str, object]
 
 BACK: Json = {"action": "BACK"}
 SHOWN: Json = {"visible": {"text": "Shop"}}
