@@ -61,6 +61,7 @@ class VirtualPhone:
         phone_apps = {app.package: AppState.fresh(app) for app in system_apps()}
         apps = {app.package: AppState.fresh(app) for app in scenario.apps}
         self._state = PhoneState({**apps, LAUNCHER: phone_apps[LAUNCHER]}, LAUNCHER, LAUNCHER, self._facts())
+        self._state.secure_lock = scenario.secure_lock
         self._windows = Windows(self._state, identity, {name: phone_apps[name] for name in (SYSTEM_UI, KEYBOARD)})
         self._pages = Pages(self._state)
         performer = Performer(self._state, self._pages, effects, clock)
@@ -109,8 +110,13 @@ class VirtualPhone:
 
     @property
     def locked(self) -> bool:
-        """Whether the lock screen (swipe up, no secret) is in front."""
+        """Whether the lock screen is in front."""
         return self._state.locked
+
+    @property
+    def secure_lock(self) -> bool:
+        """Whether the lock screen asks for a secret; else a swipe up removes it."""
+        return self._state.secure_lock
 
     @property
     def battery_percent(self) -> int:

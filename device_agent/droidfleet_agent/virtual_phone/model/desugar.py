@@ -53,6 +53,7 @@ _PLACE = (
 _TOUCH = (
     "on_click",
     "on_long_click",
+    "on_drag",
     "enabled_when",
     "selected_when",
     "clickable",

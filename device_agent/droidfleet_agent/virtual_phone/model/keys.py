@@ -94,9 +94,9 @@ class Keys:
             state.window_changed()
 
     def unlock(self) -> bool:
-        """Removes the lock screen, which has no secret. False while the display is off."""
+        """Removes the lock screen. False while the display is off, and where it asks for a secret."""
         state = self._state
-        if not state.screen_on:
+        if not state.screen_on or (state.locked and state.secure_lock):
             return False
         if state.locked:
             state.locked = False

@@ -92,6 +92,7 @@ class PhoneState:
     rotation: int = 0
     screen_on: bool = True
     locked: bool = False
+    secure_lock: bool = False
     shade: Shade | None = None
     keyboard: bool = False
     has_keyboard: bool = True

@@ -196,6 +196,8 @@ class Touch:
         if reach < SLOP_DP * self._px and len(points) == 2:
             self.tap(*start, hit, long=held or leg_ms >= LONG_PRESS_MS)
             return
+        if held and self._drop(hit, end):
+            return
         slider = hit.deepest
         if isinstance(slider.widget, Slider) and slider.enabled:
             self._slide(slider, slider.widget, end[0], hit.window.page)
@@ -207,12 +209,24 @@ class Touch:
                 down = node.spec.flow is Flow.SCROLL_DOWN
                 self._scroll(node, round(-(y2 - y1 if down else x2 - x1) * times), hit.window.page)
 
+    def _drop(self, hit: Hit, end: Point) -> bool:
+        """Lets go of what was held, where that does something."""
+        node: ViewNode | None = hit.deepest
+        while node is not None and not (node.widget is not None and node.widget.on_drag):
+            node = node.parent
+        if node is None or node.widget is None or not node.enabled:
+            return False
+        there = self.hit(*end)
+        label = there.deepest.label() if there is not None else ""
+        self._performer.run(node.widget.on_drag, with_value(node.scope, label), hit.window.page)
+        return True
+
     def _moves_system(self, start: Point, end: Point) -> bool:
         state = self._state
         _, _, _, height = self._windows.display
         rise = start[1] - end[1]
         if state.locked:
-            if rise >= height * UNLOCK_FRACTION:
+            if rise >= height * UNLOCK_FRACTION and not state.secure_lock:
                 state.locked = False
                 state.window_changed()
             return True

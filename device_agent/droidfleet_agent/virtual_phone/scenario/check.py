@@ -16,7 +16,7 @@ PHONE_NAMES = frozenset({"phone"})
 
 _CONDITIONS = ("visible_when", "enabled_when", "selected_when", "checked_when")
 _HANDLERS = ("on_click", "on_long_click")
-_VALUE_HANDLERS = ("on_change", "on_submit")
+_VALUE_HANDLERS = ("on_drag", "on_change", "on_submit")
 
 
 def check(scenario: Scenario) -> list[Issue]:

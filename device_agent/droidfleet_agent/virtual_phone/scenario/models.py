@@ -107,6 +107,7 @@ class Scenario(Model):
     name: Name
     description: str = ""
     start: Package | None = Field(None, description="The app in front at the beginning; none: the launcher.")
+    secure_lock: bool = Field(False, description="The lock screen asks for a secret, so that nothing here removes it.")
     apps: tuple[App, ...] = Field(min_length=1, max_length=20)
     variants: dict[Name, Variant] = Field(default_factory=dict, max_length=50)
 

@@ -51,6 +51,7 @@ class Base(Model):
     focusable: bool | None = None
     on_click: Actions = ()
     on_long_click: Actions = ()
+    on_drag: Actions = Field((), description="After it was held and moved; `value` is the label where it was let go.")
     ghost: Literal["zero", "off_screen"] | None = Field(
         None, description="A node without a place: of zero area, or outside the display. It takes no space."
     )

@@ -38,7 +38,10 @@ def _window(context: Context, _words: Sequence[str]) -> Output:
     component = _component(phone)
     window = component or focus.package or "NotificationShade"
     record = f"ActivityRecord{{{_hash(component)} u0 {component} t{_TASK}}}" if component else "null"
-    policy = f"    mAwake={str(phone.screen_on).lower()} showing={str(phone.locked).lower()}"
+    policy = (
+        f"    mAwake={str(phone.screen_on).lower()}\n    KeyguardServiceDelegate\n"
+        f"      showing={str(phone.locked).lower()}\n      secure={str(phone.secure_lock).lower()}"
+    )
     return printed(
         "WINDOW MANAGER WINDOWS (dumpsys window windows)\n"
         f"  Window #0 Window{{{_hash(window)} u0 {window}}}:\n"
