@@ -163,6 +163,8 @@ class Agent:
                 await self._wind_down()
                 for part in parts:
                     part.cancel()
+            if self.granted.is_set() and self._refusal is None:
+                await self._heartbeats.leave()
         finally:
             forget_presence()
             for end in ends:

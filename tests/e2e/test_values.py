@@ -77,8 +77,8 @@ def test_values_reach_the_phone_and_a_secret_nothing_that_is_printed_or_written(
 
 
 def _files_with(folder: Path, text: str) -> list[str]:
-    """Files that hold the text: logs, database, artifacts. Left out: the broker's store, which keeps for a while what it
-    deleted, and what the virtual phone writes of itself, where the text was really typed."""
+    """Files that hold the text: logs, database, artifacts. Left out: the broker's store, which keeps for a while what
+    it deleted, and what the virtual phone writes of itself, where the text was really typed."""
     found = []
     for file in folder.rglob("*"):
         parts = file.relative_to(folder).parts

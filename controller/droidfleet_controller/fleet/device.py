@@ -47,7 +47,7 @@ class Device:
 
     def state(self, now: datetime, *, heartbeat: timedelta) -> DeviceState:
         """The state at ``now``, with a heartbeat expected every ``heartbeat``."""
-        if now - self.last_seen_at >= MISSED_HEARTBEATS * heartbeat:
+        if self.heartbeat.leaving or now - self.last_seen_at >= MISSED_HEARTBEATS * heartbeat:
             return DeviceState.OFFLINE
         if self.heartbeat.phone is not PhoneState.ONLINE:
             return DeviceState.PHONE_OFFLINE

@@ -140,6 +140,10 @@ class Heartbeats:
         self._due = True
         self._wake.set()
 
+    async def leave(self) -> None:
+        """Says that the agent ends in order, so that nobody waits for it. To be called when `run` has ended."""
+        await self._send(self._vitals(), leaving=True)
+
     async def run(self) -> None:
         """Claims the name, then sends heartbeats, until cancelled. A refusal ends it."""
         self._moved_at = self._clock.now(), self._clock.monotonic()
@@ -204,9 +208,9 @@ class Heartbeats:
             self._due = True
             self._wake.set()
 
-    async def _send(self, vitals: Vitals) -> bool:
+    async def _send(self, vitals: Vitals, *, leaving: bool = False) -> bool:
         try:
-            await self._bus.publish(self._subject, self._beat(vitals=vitals), reply=self._inbox)
+            await self._bus.publish(self._subject, self._beat(vitals=vitals, leaving=leaving), reply=self._inbox)
         except (BusUnavailableError, DeniedError) as error:
             log.debug("heartbeat_unsent", agent=self._identity.name, code=error.code)
             return False
@@ -221,7 +225,7 @@ class Heartbeats:
         if not reply.granted:
             self._refused(name_taken(self._identity.name, reply.holder))
 
-    def _beat(self, *, hello: bool = False, vitals: Vitals | None = None) -> bytes:
+    def _beat(self, *, hello: bool = False, vitals: Vitals | None = None, leaving: bool = False) -> bytes:
         current = vitals or self._vitals()
         info = current.info
         return Heartbeat(
@@ -242,5 +246,6 @@ class Heartbeats:
             running=current.running,
             epoch=current.epoch,
             generation=current.generation,
+            leaving=leaving,
             sent_at=self._clock.now(),
         ).encode()

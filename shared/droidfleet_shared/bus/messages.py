@@ -160,6 +160,7 @@ class Heartbeat(Message):
     running: ExecutionRef | None = None
     epoch: str = Field("", description="The epoch of the last desired-state document that the agent applied.")
     generation: int = Field(0, description="The generation of that document.")
+    leaving: bool = Field(False, description="The agent ends in order; this is its last one.")
     sent_at: datetime
 
 

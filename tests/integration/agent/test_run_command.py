@@ -41,6 +41,7 @@ async def test_a_task_runs_on_a_virtual_phone(nats_server: NatsServer, phones: C
         await until(lambda: controller.beats[-1].model, what="facts about the phone")
         agent.signal(signal.SIGTERM)
         assert await agent.ended() == 0
+        await until(lambda: controller.beats[-1].leaving, what="the last heartbeat")
 
 
 async def test_a_phone_that_is_not_connected_yet_is_connected(

@@ -368,3 +368,17 @@ async def test_an_agent_that_stood_still_and_lost_its_name_begins_nothing_and_en
         await fleet.clock.move(20)
         assert isinstance(fleet.failure, NameTakenError)
         assert (fleet.kinds(), fleet.phone.done) == (["ExecutionAccepted"], [])
+
+
+async def test_an_agent_that_ends_in_order_says_that_it_leaves_and_nothing_after_it() -> None:
+    async with running(Fleet()) as fleet:
+        assert not fleet.beats[-1].leaving
+    assert [beat.leaving for beat in fleet.beats].index(True) == len(fleet.beats) - 1
+
+
+async def test_an_agent_without_a_granted_name_takes_no_leave() -> None:
+    fleet = Fleet()
+    fleet.reply = None
+    async with running(fleet):
+        pass
+    assert not any(beat.leaving for beat in fleet.beats)

@@ -131,3 +131,13 @@ async def test_what_is_known_survives_a_restart(tmp_path: Path) -> None:
         await dispatch.registry.write()
         [stored] = await dispatch.database.run(devices.load)
         assert stored == dispatch.registry.get("phone-01")
+
+
+async def test_an_agent_that_leaves_is_offline_at_once_and_online_when_it_is_back(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        await dispatch.heard(beat().model_copy(update={"leaving": True}))
+        assert dispatch.registry.state(dispatch.registry.get("phone-01")) is DeviceState.OFFLINE
+        # What was assigned is still its own: only silence past every deadline loses it.
+        assert not dispatch.registry.silent("phone-01")
+        assert (await ask(dispatch, beat(instance="i-2", hello=True))).granted
+        assert dispatch.registry.state(dispatch.registry.get("phone-01")) is DeviceState.ONLINE
