@@ -21,10 +21,13 @@ from droidfleet_shared.errors import ExhaustedError
 from droidfleet_shared.protocol.codes import StepCode
 from support.assignments import AGENT, SEE_SHOP, TAP_TEA, WAIT_FOR_NOTHING, assignment, document, ref, task_text
 from support.clock import HandClock, settle
+from support.controller import step_result
 from support.shop import shop
 from support.waiting import until
 
 HOST = "h-1"
+
+GROUP: dict[str, object] = {"id": "group", "action": "GROUP", "steps": [TAP_TEA]}
 
 
 class Bench:
@@ -345,6 +348,30 @@ async def test_what_a_crash_broke_off_is_reported_and_never_repeated(in_action: 
         bench.worker.want(document(1, assignment("a", task=task_text(TAP_TEA))))
         await settle()
         assert await bench.code() == code
+        assert bench.phone.done == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "failed"), [(False, StepCode.OUTCOME_UNKNOWN, "tea"), (True, StepCode.AGENT_RESTARTED, None)]
+)
+async def test_a_crash_in_a_container_is_told_by_the_step_that_was_open_in_it(
+    ended: bool, code: StepCode, failed: str | None
+) -> None:
+    bench = Bench()
+    reporter, journal, text = Reporter(AGENT, bench.clock), bench.journal, task_text(GROUP)
+    await journal.take_on(Attempt(ref("a"), text, None), reporter.accepted(ref("a")))
+    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1))
+    await journal.append(ref("a"), reporter.step_started(ref("a"), "group", "/steps/0"))
+    await journal.append(ref("a"), reporter.step_started(ref("a"), "tea", "/steps/0/steps/0"))
+    await journal.dispatching(ref("a"), step_id="tea", path="/steps/0/steps/0", ordinal=1)
+    if ended:
+        await journal.append(ref("a"), reporter.step_finished(ref("a"), step_result("tea")))
+    async with working(Bench(journal)) as bench:
+        bench.worker.want(document(1, assignment("a", task=text)))
+        await settle()
+        last = await bench.last()
+        assert isinstance(last, ExecutionFinished)
+        assert (last.result.code, last.result.failed_step_id) == (code, failed)
         assert bench.phone.done == []
 
 
