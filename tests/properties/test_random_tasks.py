@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import ParamSpec, TypeVar
 from unittest import mock
@@ -17,10 +17,10 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from droidfleet_agent.driver.port import Phone
+from droidfleet_agent.driver.memory import MemoryPhone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
-from droidfleet_shared.clock import VirtualClock
+from droidfleet_shared.clock import Clock, Deadline, VirtualClock
 from droidfleet_shared.protocol.bounds import TaskBound, task_bound
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.explain import explain
@@ -29,8 +29,8 @@ from droidfleet_shared.protocol.pointers import resolve
 from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import validate_task
-from support.random_phones import Witness, disturb, random_phone
-from support.random_tasks import BROKEN_TASKS, SEEDS, VALID_TASKS, Document, RandomTasks
+from support.random_phones import Disturbance, Witness, disturbances, random_phone
+from support.random_tasks import BROKEN_TASKS, PIN, SEEDS, VALID_TASKS, Document, RandomTasks
 from support.runs import AGENT, Recorder
 
 RUNS = 2_000
@@ -66,26 +66,35 @@ class _Run:
         self.control = RunControl()
         self.observer = Recorder()
         self.took_ms = 0.0
-        self._random = Random(seed + 1)
-        self._memory = random_phone(self._random, self.clock)
-        self.witness = Witness(self._memory)
+        random = Random(seed + 1)
+        self._memory = random_phone(random, self.clock)
+        self._ahead = disturbances(random)
+        self.witness = Witness(self._memory, self.clock, self._ahead)
 
-    def run(self, *, phone: Callable[[Witness, RunControl], Phone] | None = None) -> TaskResult:
-        """Runs it to its end; ``phone`` may put something of its own between engine and phone."""
+    def cancel(self, *, at_call: int) -> None:
+        """Has the run cancelled when the phone is asked for the n-th time."""
+        self.witness = _Cancelling(self._memory, self.clock, self._ahead, control=self.control, at_call=at_call)
+
+    def run(self, *, cancelled_at: float | None = None) -> TaskResult:
+        """Runs it to its end; ``cancelled_at``: cancels it at that moment of the clock, in seconds."""
         # A virtual clock does not wait for threads.
         with mock.patch("asyncio.to_thread", _at_once):
-            return asyncio.run(self._run(phone(self.witness, self.control) if phone is not None else self.witness))
+            return asyncio.run(self._run(cancelled_at))
 
-    async def _run(self, phone: Phone) -> TaskResult:
+    async def _run(self, cancelled_at: float | None) -> TaskResult:
         async with asyncio.TaskGroup() as group:
-            disturbing = group.create_task(disturb(self._memory, self._random, self.clock))
-            try:
-                return await Engine(phone, clock=self.clock).run(
-                    self.task, execution_id="e", agent_name=AGENT, observer=self.observer, control=self.control
-                )
-            finally:
-                self.took_ms = self.clock.monotonic() * 1_000
-                disturbing.cancel()
+            cancelling = group.create_task(self._cancel_at(cancelled_at)) if cancelled_at is not None else None
+            result = await Engine(self.witness, clock=self.clock).run(
+                self.task, execution_id="e", agent_name=AGENT, observer=self.observer, control=self.control
+            )
+            self.took_ms = self.clock.monotonic() * 1_000
+            if cancelling is not None:
+                cancelling.cancel()
+            return result
+
+    async def _cancel_at(self, moment: float) -> None:
+        await self.clock.sleep(moment)
+        self.control.cancel("somebody asked for it")
 
 
 async def _at_once(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -125,6 +134,7 @@ def test_a_run_ends_with_a_definite_result_within_its_bounds(seed: int) -> None:
     _check_codes(result)
     _check_announcements(run.observer, result)
     _check_effects(run)
+    _check_secrets(run.observer, result)
 
 
 @given(SEEDS)
@@ -142,10 +152,16 @@ def test_a_run_with_the_same_seed_and_screens_is_the_same(seed: int) -> None:
 def test_a_cancel_at_any_moment_ends_the_run(seed: int) -> None:
     whole = _Run(seed)
     result = whole.run()
+    random = Random(seed)
     run = _Run(seed, random_seed=result.random_seed)
-    moment = Random(seed).randint(0, whole.witness.calls)
-    cancelled = run.run(phone=lambda witness, control: _CancellingWitness(witness, control, at_call=moment))
+    if random.random() < 0.5:
+        run.cancel(at_call=random.randint(1, whole.witness.calls + 1))
+        cancelled = run.run()
+    else:
+        cancelled = run.run(cancelled_at=random.uniform(0.0, whole.took_ms / 1_000))
     assert run.took_ms <= whole.took_ms + SLACK_MS
+    if not run.control.cancelled:
+        assert cancelled == result
     _check_codes(cancelled)
     _check_announcements(run.observer, cancelled)
     _check_effects(run)
@@ -156,21 +172,23 @@ def test_random_runs_meet_successes_and_failures(code: StepCode) -> None:
     assert any(_Run(seed).run().code is code for seed in range(200))
 
 
-class _CancellingWitness(Witness):
+class _Cancelling(Witness):
     """Cancels the run when the phone is asked for the n-th time. Nothing may be sent after that."""
 
-    def __init__(self, phone: Phone, control: RunControl, *, at_call: int) -> None:
-        super().__init__(phone)
+    def __init__(
+        self, phone: MemoryPhone, clock: Clock, ahead: Sequence[Disturbance], *, control: RunControl, at_call: int
+    ) -> None:
+        super().__init__(phone, clock, ahead)
         self._control = control
         self._at_call = at_call
 
-    async def _act(self, name: str, action: Awaitable[bool]) -> bool:
+    async def _act(self, name: str, action: Callable[[], Awaitable[bool]], deadline: Deadline) -> bool:
         assert not self._control.cancelled, f"{name} was sent after the cancel"
-        return await super()._act(name, action)
+        return await super()._act(name, action, deadline)
 
-    def _called(self) -> None:
-        super()._called()
-        if self.calls > self._at_call:
+    def called(self) -> None:
+        super().called()
+        if self.calls == self._at_call:
             self._control.cancel("somebody asked for it")
 
 
@@ -194,6 +212,12 @@ def _check_announcements(observer: Recorder, result: TaskResult) -> None:
             assert step_id == open_steps.pop()
     assert open_steps == []
     assert len(observer.finished) == len(result.steps) + result.steps_omitted
+
+
+def _check_secrets(observer: Recorder, result: TaskResult) -> None:
+    """Typed, shown on a screen, or read into an output: the secret is in nothing that leaves the engine."""
+    for each in (result, *observer.finished):
+        assert PIN not in each.model_dump_json()
 
 
 def _check_effects(run: _Run) -> None:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import get_args
 
@@ -24,7 +25,7 @@ from droidfleet_agent.driver.port import (
 )
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Clock, Deadline
-from support.random_tasks import ACTIVITIES, CLASSES, IDS, LABELS, PACKAGES
+from support.random_tasks import ACTIVITIES, CLASSES, DIRECTIONS, IDS, LABELS, PACKAGES
 from support.screens import HEIGHT, WIDTH, dump, field, node, window
 
 PAGES = ("home", "list", "form", "other")
@@ -44,7 +45,11 @@ def random_phone(random: Random, clock: Clock) -> MemoryPhone:
         latency={call: random.choice(latencies) for call in get_args(Call)},
         typist=random.choice((str, str, lambda text: text[:-1], str.upper)),
         opens_keyboard=random.random() < 0.5,
+        apps={package: random.choice(PAGES) for package in PACKAGES if random.random() < 0.8},
+        home=random.choice(PAGES),
     )
+    if random.random() < 0.15:
+        phone.screen = ScreenState(on=random.random() < 0.5, locked=True, secure=random.random() < 0.3)
     in_reads, in_actions = random.choice(((0.0, 0.0), (0.0, 0.0), (0.0, 0.5), (0.0, 0.2), (0.1, 0.0), (0.1, 0.2)))
     for call in get_args(Call):
         rate = in_actions if call in ACTIONS else in_reads
@@ -52,27 +57,14 @@ def random_phone(random: Random, clock: Clock) -> MemoryPhone:
     return phone
 
 
-async def disturb(phone: MemoryPhone, random: Random, clock: Clock) -> None:
-    """Changes the page, or takes the phone away and brings it back, now and then; ends by itself."""
-    for _ in range(random.randint(0, 6)):
-        await clock.sleep(random.uniform(0.01, 3.0))
-        if random.random() < 0.15:
-            phone.attached = False
-            await clock.sleep(random.uniform(0.01, 1.0))
-            phone.attached = True
-        else:
-            phone.show(random.choice(PAGES))
-
-
 def _fault(random: Random, call: Call, rate: float) -> Fault:
     if random.random() >= rate:
         return Fault.NONE
-    faults = [Fault.HANG, Fault.DIES_BEFORE, Fault.DIES_AFTER]
     if call in ACTIONS:
-        faults += [Fault.REFUSED, Fault.FALSE, Fault.SILENT]
-    elif call == "dump":
-        faults += [Fault.CUT, Fault.CUT]
-    return random.choice(faults)
+        return random.choice([fault for fault in Fault if fault not in (Fault.NONE, Fault.CUT)])
+    # A read that hangs ends most tasks: it is the rarest.
+    again = [Fault.CUT] * 3 if call == "dump" else []
+    return random.choice([Fault.HANG, *[Fault.DIES_BEFORE] * 3, *[Fault.DIES_AFTER] * 3, *again])
 
 
 def _page(random: Random) -> Page:
@@ -99,6 +91,7 @@ def _page(random: Random) -> Page:
     return Page(
         xml=dump(*roots, rotation=random.choice((0, 0, 0, 1))),
         taps=taps,
+        swipes={towards: random.choice(PAGES) for towards in DIRECTIONS if random.random() < 0.4},
         back=random.choice((None, *PAGES)),
         activity=random.choice(ACTIVITIES),
         active=active,
@@ -136,24 +129,64 @@ def _row(random: Random, place: int) -> Node:
     )
 
 
-class Witness(Phone):
-    """Passes every call on and counts the actions by what became of them."""
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What happens at a moment (seconds of the clock): another page comes, or the phone is away for a while."""
 
-    def __init__(self, phone: Phone) -> None:
+    at: float
+    page: str = ""
+    away_s: float = 0.0
+
+
+def disturbances(random: Random) -> list[Disturbance]:
+    """Up to six, in their order."""
+    moments = sorted(random.uniform(0.0, 6.0) for _ in range(random.randint(0, 6)))
+    return [
+        Disturbance(at, away_s=random.uniform(0.01, 1.0))
+        if random.random() < 0.15
+        else Disturbance(at, page=random.choice(PAGES))
+        for at in moments
+    ]
+
+
+class Witness(Phone):
+    """Passes every call on, lets disturbances happen, and counts the actions by what became of them.
+
+    A disturbance happens when the phone is asked next: nothing but the engine moves a virtual clock.
+    """
+
+    def __init__(self, phone: MemoryPhone, clock: Clock, ahead: Sequence[Disturbance] = ()) -> None:
         self._phone = phone
+        self._clock = clock
+        self._ahead = deque(ahead)
+        self._away_until = 0.0
         self.may_have_happened: Counter[str] = Counter()
         """By name of the call: done, or nobody knows."""
         self.did_not_happen = 0
         self.calls = 0
-        """Dumps and actions."""
 
-    def _called(self) -> None:
+    def called(self) -> None:
+        """The phone is asked for something."""
         self.calls += 1
 
-    async def _act(self, name: str, action: Awaitable[bool]) -> bool:
-        self._called()
+    async def _reach(self, deadline: Deadline) -> None:
+        self.called()
+        while self._ahead and self._ahead[0].at <= self._clock.monotonic():
+            now = self._ahead.popleft()
+            if now.page:
+                self._phone.show(now.page)
+            else:
+                self._away_until = now.at + now.away_s
+        away_s = self._away_until - self._clock.monotonic()
+        if away_s > 0:
+            await self._clock.sleep(min(away_s, deadline.remaining()))
+            if deadline.passed:
+                raise PhoneUnavailableError("PHONE_UNAVAILABLE", "the phone was away.")
+
+    async def _act(self, name: str, action: Callable[[], Awaitable[bool]], deadline: Deadline) -> bool:
         try:
-            done = await action
+            await self._reach(deadline)
+            done = await action()
         except (ActionRefusedError, PhoneUnavailableError):
             self.did_not_happen += 1
             raise
@@ -164,10 +197,11 @@ class Witness(Phone):
         return done
 
     async def dump(self, *, deadline: Deadline, active_only: bool = False) -> str:
-        self._called()
+        await self._reach(deadline)
         return await self._phone.dump(deadline=deadline, active_only=active_only)
 
     async def focus(self, *, deadline: Deadline) -> Focus:
+        await self._reach(deadline)
         return await self._phone.focus(deadline=deadline)
 
     async def display(self, *, deadline: Deadline) -> Display:
@@ -177,49 +211,64 @@ class Witness(Phone):
         return await self._phone.input_methods(deadline=deadline)
 
     async def keyboard_shown(self, *, deadline: Deadline) -> bool:
+        await self._reach(deadline)
         return await self._phone.keyboard_shown(deadline=deadline)
 
     async def screenshot(self, *, deadline: Deadline) -> bytes:
+        await self._reach(deadline)
         return await self._phone.screenshot(deadline=deadline)
 
     async def info(self, *, deadline: Deadline) -> PhoneInfo:
+        await self._reach(deadline)
         return await self._phone.info(deadline=deadline)
 
     async def screen_state(self, *, deadline: Deadline) -> ScreenState:
+        await self._reach(deadline)
         return await self._phone.screen_state(deadline=deadline)
 
     async def tap(self, x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
-        return await self._act("tap", self._phone.tap(x, y, deadline=deadline, hold_ms=hold_ms))
+        return await self._act("tap", lambda: self._phone.tap(x, y, deadline=deadline, hold_ms=hold_ms), deadline)
 
     async def swipe(
         self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, hold_ms: int = 0, deadline: Deadline
     ) -> bool:
-        swiped = self._phone.swipe(start, end, duration_ms=duration_ms, hold_ms=hold_ms, deadline=deadline)
-        return await self._act("swipe", swiped)
+        def swiped() -> Awaitable[bool]:
+            return self._phone.swipe(start, end, duration_ms=duration_ms, hold_ms=hold_ms, deadline=deadline)
+
+        return await self._act("swipe", swiped, deadline)
 
     async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
-        return await self._act("drag", self._phone.drag(start, end, duration_ms=duration_ms, deadline=deadline))
+        def dragged() -> Awaitable[bool]:
+            return self._phone.drag(start, end, duration_ms=duration_ms, deadline=deadline)
+
+        return await self._act("drag", dragged, deadline)
 
     async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
-        return await self._act("start_app", self._phone.start_app(package, activity=activity, deadline=deadline))
+        def started() -> Awaitable[bool]:
+            return self._phone.start_app(package, activity=activity, deadline=deadline)
+
+        return await self._act("start_app", started, deadline)
 
     async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
-        return await self._act("stop_app", self._phone.stop_app(package, deadline=deadline))
+        return await self._act("stop_app", lambda: self._phone.stop_app(package, deadline=deadline), deadline)
 
     async def wake(self, *, deadline: Deadline) -> bool:
-        return await self._act("wake", self._phone.wake(deadline=deadline))
+        return await self._act("wake", lambda: self._phone.wake(deadline=deadline), deadline)
 
     async def dismiss_lock(self, *, deadline: Deadline) -> bool:
-        return await self._act("dismiss_lock", self._phone.dismiss_lock(deadline=deadline))
+        return await self._act("dismiss_lock", lambda: self._phone.dismiss_lock(deadline=deadline), deadline)
 
     async def set_focused_text(self, text: str, *, deadline: Deadline) -> bool:
-        return await self._act("set_focused_text", self._phone.set_focused_text(text, deadline=deadline))
+        def typed() -> Awaitable[bool]:
+            return self._phone.set_focused_text(text, deadline=deadline)
+
+        return await self._act("set_focused_text", typed, deadline)
 
     async def press(self, key: Key, *, deadline: Deadline) -> bool:
-        return await self._act("press", self._phone.press(key, deadline=deadline))
+        return await self._act("press", lambda: self._phone.press(key, deadline=deadline), deadline)
 
     async def hide_keyboard(self, *, deadline: Deadline) -> bool:
-        return await self._act("hide_keyboard", self._phone.hide_keyboard(deadline=deadline))
+        return await self._act("hide_keyboard", lambda: self._phone.hide_keyboard(deadline=deadline), deadline)
 
     async def close(self) -> None:
         await self._phone.close()

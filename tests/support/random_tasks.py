@@ -56,7 +56,7 @@ class RandomTasks:
         document: Document = {"schemaVersion": 1, "taskId": "t", "assignedAgentName": "phone-01"}
         steps = self._steps(1)
         for output in sorted(self._referred):  # a reference needs a step that writes the output
-            selector = {"text": self._pick(LABELS)}
+            selector = {"text": self._pick(LABELS), "index": 0}
             steps.append(
                 self._named({"action": "EXTRACT_TEXT", "selector": selector, "outputField": output, "optional": True})
             )
@@ -125,7 +125,7 @@ class RandomTasks:
         }
         made |= self._some(fields, 0.03)
         made |= self._some(dict.fromkeys(FLAGS, lambda: self._chance(0.8)), 0.01)
-        if self._chance(0.6):
+        if self._chance(0.8):
             made["index"] = 0
         if depth < 3:
             made |= self._some(dict.fromkeys(RELATIONS, lambda: self.selector(depth + 1)), 0.02)
@@ -196,7 +196,7 @@ class RandomTasks:
             "onFailure": lambda: self._random.choice(("STOP", "CONTINUE", "CONTINUE")),
         }
         step |= self._some(fields, 0.15)
-        if self._chance(0.6):
+        if self._chance(0.8):
             step["onFailure"] = "CONTINUE"
         if "packageName" in step and self._chance(0.2):
             step["activityName"] = self._pick(ACTIVITIES)
