@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from droidfleet_agent.driver.phone import AdbPhone, open_phone
+from droidfleet_agent.engine.control import RunControl
+from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.virtual_phone.scenario.loader import load_scenario
 from droidfleet_agent.virtual_phone.server import PhoneOptions
 from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.task import Task
 from support.adb import AdbServer, ConnectedPhones, RunningPhone
-from support.runs import JsonStep, Recorder, run_steps
+from support.runs import AGENT, JsonStep, Recorder, run_steps
 
 WORKBENCH = Path(__file__).parent / "workbench.yaml"
 
@@ -29,6 +32,12 @@ class Bench:
     async def run(self, *steps: JsonStep) -> TaskResult:
         """Runs a task of these steps."""
         return await run_steps(self.phone, SystemClock(), *steps, observer=self.recorder)
+
+    async def run_task(self, task: Task) -> TaskResult:
+        """Runs a task."""
+        return await Engine(self.phone, clock=SystemClock()).run(
+            task, execution_id="e1", agent_name=AGENT, observer=self.recorder, control=RunControl()
+        )
 
     async def step(self, **fields: object) -> StepResult:
         """Runs a task of one step; how the step went."""
