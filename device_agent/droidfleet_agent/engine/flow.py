@@ -209,9 +209,8 @@ class Flow:
                     return StepDone(Detail.UNTIL_HELD, f"`until` held after {begun} rounds.")
             if begun == step.max_iterations or (limit is not None and limit.passed):
                 return StepDone(Detail.BOUND_REACHED, f"{begun} rounds.")
-            await asyncio.sleep(
-                0
-            )  # rounds in which every step is skipped must not keep the process from its other work
+            # Rounds in which every step is skipped must not keep the process from its other work.
+            await asyncio.sleep(0)
             begun += 1
             iteration = self._rounds.get(path, 0)
             self._rounds[path] = iteration + 1
