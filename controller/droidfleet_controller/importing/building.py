@@ -7,6 +7,7 @@ import re
 
 from droidfleet_controller.importing.report import Entry, Imported, Reporter, What
 from droidfleet_shared.protocol.pointers import Json
+from droidfleet_shared.protocol.steps.base import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from droidfleet_shared.protocol.task import SCHEMA_VERSION
 from droidfleet_shared.protocol.validate import validate_template
 
@@ -30,6 +31,13 @@ def escaped(text: str) -> str:
 def without_gaps(**fields: Json) -> Step:
     """The fields that are not None, by protocol v1's names."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def time_for(gesture_ms: int | None) -> int | None:
+    """The `timeoutMs` of a step whose finger moves so long; None where the default is enough."""
+    if gesture_ms is None or 2 * gesture_ms <= DEFAULT_TIMEOUT_MS:
+        return None
+    return min(DEFAULT_TIMEOUT_MS + gesture_ms, MAX_TIMEOUT_MS)
 
 
 def task_id(wanted: str) -> str:

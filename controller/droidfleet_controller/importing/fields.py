@@ -58,11 +58,14 @@ class Fields:
         self.place = place
         self._what = what
         self._example = example
+        self.unknown = False
+        """Whether a field was refused that is none here: what seems to be missing may be meant by it."""
         self._given: dict[str, tuple[str, Json]] = {}
         by_fold = {folded(known): known for known in names}
         for key, value in holder.items():
             known = key if key in names else by_fold.get(folded(key))
             if known is None:
+                self.unknown = True
                 hint = (elsewhere or {}).get(folded(key)) or meant(key, names) if names else "It has no fields."
                 message = f"{name(key)} is no field of {what}; nothing is left out silently"
                 scope.refused((*place, key), ImportCode.UNKNOWN_FIELD, message, f"{hint} Or take it out.")

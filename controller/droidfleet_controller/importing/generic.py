@@ -216,6 +216,7 @@ class _Steps:
         elsewhere = {folded(each): _IN_PARAMS for params in _ALL_PARAMS.values() for each in params}
         example = LEAVES["click"].example
         step = Fields(self._scope, place, value, outer, what="a step", example=example, elsewhere=elsewhere)
+        before = self._scope.reporter.refusals
         kind = self._type(step)
         if kind is None:
             return None
@@ -226,7 +227,8 @@ class _Steps:
         label = step.text("label")
         made = {"id": identity, **without_gaps(label=escaped(label) if label else None), **made}
         self._draft.came_from(made, self._scope.show(place))
-        self._scope.mapped(place, f"{name(kind)} became {made['action']} {name(identity)}")
+        if self._scope.reporter.refusals == before:
+            self._scope.mapped(place, f"{name(kind)} became {made['action']} {name(identity)}")
         return made
 
     def _type(self, step: Fields) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from droidfleet_controller.importing.building import MS_PER_S, Step, escaped, without_gaps
+from droidfleet_controller.importing.building import MS_PER_S, Step, escaped, time_for, without_gaps
 from droidfleet_controller.importing.fields import Fields, meant
 from droidfleet_controller.importing.keys import KEY_NAMES, key_step
 from droidfleet_controller.importing.report import ImportCode
@@ -104,7 +104,10 @@ def _swipe(fields: Fields) -> Step | None:
     if len(set(given)) > 1:
         message = f"a random duration of {min(given)} to {max(given)} ms becomes its middle, {duration} ms"
         fields.scope.normalised(fields.at("duration_min"), ImportCode.DIFFERS, message)
-    return None if direction is None else without_gaps(action="SWIPE", direction=direction, durationMs=duration)
+    timeout = time_for(duration)
+    if direction is None:
+        return None
+    return without_gaps(action="SWIPE", direction=direction, durationMs=duration, timeoutMs=timeout)
 
 
 def _swipe_ms(fields: Fields, field: str) -> int | None:

@@ -232,8 +232,12 @@ class _Flow:
         fields = self._fields(at, command, argument)
         if fields is None:
             return []
-        made = self._made(command, fields, depth=depth)
-        return self._finished(place, command, fields, made)
+        before = self.scope.reporter.refusals
+        finished = self._finished(place, command, fields, self._made(command, fields, depth=depth))
+        if finished and self.scope.reporter.refusals == before:
+            words = ", ".join(f"{step['action']} {name(str(step['id']))}" for step in finished)
+            self.scope.mapped(place, f"{name(command)} became {words}")
+        return finished
 
     def _unknown(self, place: Place, word: str, known: tuple[str, ...]) -> None:
         reason = {folded(each): why for each, why in NOT_SUPPORTED.items()}.get(folded(word))
@@ -275,11 +279,7 @@ class _Flow:
         if made and command != "runFlow":
             label = None if label is None else self._shared.variables.text(self.scope, fields.at("label"), label)
             made[-1] |= without_gaps(label=label or None, optional=optional or None)
-        finished = [self._named(step, command, place) for step in made]
-        if finished:
-            words = ", ".join(f"{step['action']} {name(str(step['id']))}" for step in finished)
-            self.scope.mapped(place, f"{name(command)} became {words}")
-        return finished
+        return [self._named(step, command, place) for step in made]
 
     def _named(self, step: Step, command: str, place: Place) -> Step:
         if "id" in step:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from droidfleet_controller.importing.building import Step, without_gaps
+from droidfleet_controller.importing.building import Step, time_for, without_gaps
 from droidfleet_controller.importing.fields import Fields, meant
 from droidfleet_controller.importing.keys import KEY_NAMES, key_step
 from droidfleet_controller.importing.maestro_selectors import SELECTOR, Selectors
@@ -119,14 +119,15 @@ def _taps(command: Command, times: int | None) -> list[Step]:
     delay = command.fields.whole("delay", low=0, high=10_000, unit="ms")
     if selector is None:
         return []
-    interval = None if delay == DEFAULT_INTERVAL_MS else delay
+    interval = None if delay == DEFAULT_INTERVAL_MS or times in (None, 1) else delay
+    pauses = ((times or 1) - 1) * (interval or 0)
     return [
         without_gaps(
             action="CLICK",
             selector=selector,
             times=None if times == 1 else times,
-            intervalMs=interval if times not in (None, 1) else None,
-            timeoutMs=command.lookup_ms,
+            intervalMs=interval,
+            timeoutMs=min(command.lookup_ms + pauses, MAX_TIMEOUT_MS),
             redo=redo,
         )
     ]
@@ -272,15 +273,13 @@ def _swipe(command: Command) -> list[Step]:
     direction, percent = line or (fields.word("direction", _DIRECTIONS, required=True), None)
     if direction is None:
         return []
+    moved = without_gaps(direction=direction, durationMs=duration, timeoutMs=time_for(duration))
     if "from" not in fields:
-        percent = percent or _SWIPE_PERCENT[direction]
-        return [without_gaps(action="SWIPE", direction=direction, distancePercent=percent, durationMs=duration)]
+        return [_step("SWIPE", distancePercent=percent or _SWIPE_PERCENT[direction], **moved)]
     area = command.selectors.nested(fields.at("from"), fields.raw("from"), exact=False)
     message = "a swipe from a node stays within it here; Maestro's goes on to the edge of the screen"
     command.differs("from", message, "Name a larger node if the swipe must be longer.")
-    return (
-        [] if area is None else [without_gaps(action="SWIPE", selector=area, direction=direction, durationMs=duration)]
-    )
+    return [] if area is None else [_step("SWIPE", selector=area, **moved)]
 
 
 def _line(command: Command) -> tuple[str, int] | None:

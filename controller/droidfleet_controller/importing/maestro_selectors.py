@@ -106,7 +106,7 @@ class Selectors:
 
     def _selector(self, fields: Fields, *, exact: bool, depth: int) -> Step | None:
         made: Step = {}
-        fine = True
+        fine = not fields.unknown
         for field, hint in REFUSED.items():
             if field in fields:
                 message = f"{name(field)} has no counterpart in protocol v1"

@@ -117,6 +117,11 @@ class Reporter:
         return self._refused > 0
 
     @property
+    def refusals(self) -> int:
+        """How many there were; past the bounds it no longer grows."""
+        return self._refused
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All so far."""
         return tuple(self._entries)

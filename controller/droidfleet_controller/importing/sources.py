@@ -24,7 +24,7 @@ def form_of(data: bytes) -> Form:
     return Form.GENERIC if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else Form.MAESTRO
 
 
-def import_file(  # noqa: PLR0913 - keyword-only options of one import
+def import_file(
     data: bytes,
     *,
     form: Form,
