@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from droidfleet_agent.driver.memory import ACTIONS, MemoryPhone, Page
-from droidfleet_agent.engine.steps.extract_text import MAX_OUTPUT
+from droidfleet_agent.engine.outputs import MAX_OUTPUT
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode

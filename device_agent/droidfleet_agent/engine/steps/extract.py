@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from droidfleet_agent.engine.ending import StepDone, StepFailed
+from droidfleet_agent.engine.ending import StepDone
 from droidfleet_agent.engine.messages import cut, seen_on, selector_text
+from droidfleet_agent.engine.outputs import MAX_OUTPUT, append, bounded
 from droidfleet_agent.engine.step import StepRun
-from droidfleet_agent.engine.steps.extract_text import MAX_OUTPUT
 from droidfleet_agent.engine.target import ambiguous, find
 from droidfleet_agent.engine.wait import Missing, wait_until
 from droidfleet_agent.screen.fields import held_text
 from droidfleet_agent.screen.matching import Ambiguous, Matcher, NotFound
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.codes import Detail, StepCode
-from droidfleet_shared.protocol.result import OutputValue
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import ExtractStep
 from droidfleet_shared.protocol.steps.reading import Attribute, ExtractField
-
-MAX_LIST = 5_000
-"""Values of one output: a loop that appends for a day must not fill the memory."""
 
 Row = list[str | None]
 """The values of one node, in the order of the step's fields; None where it has no such node."""
@@ -126,16 +122,7 @@ def _word(flag: bool) -> str:
 
 
 def _write(run: StepRun, name: str, values: Row, step: ExtractStep) -> None:
-    before = run.outputs.get(name)
-    value: OutputValue
     if step.append:
-        earlier: Row = [] if before is None else [before] if isinstance(before, str) else before
-        value = [*earlier, *values]
+        append(run.outputs, name, values)
     else:
-        value = values if step.all else values[0] or ""
-    if isinstance(value, list) and len(value) > MAX_LIST:
-        raise StepFailed(
-            StepCode.ACTION_FAILED,
-            f"The output {name!r} would hold {len(value)} values; at most {MAX_LIST} are kept. Split the task.",
-        )
-    run.outputs[name] = value
+        run.outputs[name] = bounded(name, values) if step.all else values[0] or ""
