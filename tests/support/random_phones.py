@@ -25,7 +25,7 @@ from droidfleet_agent.driver.port import (
 )
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Clock, Deadline
-from support.random_tasks import ACTIVITIES, CLASSES, DIRECTIONS, IDS, LABELS, PACKAGES
+from support.random_tasks import ACTIVITIES, CLASSES, DIRECTIONS, IDS, LABELS, PACKAGES, PIN
 from support.screens import HEIGHT, WIDTH, dump, field, node, window
 
 PAGES = ("home", "list", "form", "other")
@@ -110,7 +110,7 @@ def _row(random: Random, place: int) -> Node:
             password=random.random() < 0.2,
         )
     inner = node(
-        random.choice(LABELS),
+        PIN if random.random() < 0.03 else random.choice(LABELS),
         (20, top + 20, 20 if random.random() < 0.05 else WIDTH // 2, top + 150),
         class_name=random.choice(CLASSES),
         resource_id=random.choice(IDS),

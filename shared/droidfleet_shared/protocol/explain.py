@@ -6,8 +6,6 @@ Pure. The values of secrets never get in.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,11 +16,8 @@ from droidfleet_shared.protocol.pointers import Json, pointer
 from droidfleet_shared.protocol.steps import ExtractStep, ExtractTextStep, Step
 from droidfleet_shared.protocol.task import TaskTemplate
 from droidfleet_shared.protocol.tree import lists_of, walk
-
-SECRET = "[secret]"  # noqa: S105 - the word that hides one
-"""What stands for the value of a secret, here as in every result."""
-
-_REFERENCE = re.compile(r"\$\$\{|\$\{(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)\}")
+from droidfleet_shared.protocol.values import REFERENCE, as_text
+from droidfleet_shared.secrets import HIDDEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ def _found(document: Json) -> Mapping[str, list[str]]:
 
     def visit(value: Json, place: tuple[str | int, ...]) -> None:
         if isinstance(value, str):
-            for match in _REFERENCE.finditer(value):
+            for match in REFERENCE.finditer(value):
                 if match[1]:
                     places = found.setdefault(match[0], [])
                     if pointer(place) not in places:
@@ -125,9 +120,9 @@ def _resolved(task: TaskTemplate, name: str, words: Words) -> str:
     value = declaration.default if given is None else given
     if value is None:
         return words.phrase("to be given", type=declaration.type)
-    text = shown(value) if isinstance(value, str) else json.dumps(value)
+    text = shown(value) if isinstance(value, str) else as_text(value)
     key = "from default" if given is None else "from value"
-    return words.phrase(key, value=SECRET if declaration.type == "secret" else text)
+    return words.phrase(key, value=HIDDEN if declaration.type == "secret" else text)
 
 
 def _outputs(step: Step) -> set[str]:

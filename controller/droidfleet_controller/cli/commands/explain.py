@@ -13,7 +13,6 @@ from droidfleet_controller.cli.failures import issue_text
 from droidfleet_controller.cli.options import Output, OutputOption, WordsOption
 from droidfleet_controller.cli.output import emit, show
 from droidfleet_controller.cli.text import escape
-from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -51,15 +50,15 @@ def explain_task(
     from droidfleet_controller.tasks.words import load_words  # noqa: PLC0415
     from droidfleet_shared.protocol.explain import explain  # noqa: PLC0415
 
-    outcome, warnings = _validated(read_bytes(file), given or [], load_words(words))
+    outcome = _validated(read_bytes(file), given or [], load_words(words))
     if outcome.task is None:
-        print_issues(file, outcome.errors, warnings, output)
+        print_issues(file, outcome.errors, outcome.warnings, output)
         raise typer.Exit(ExitCode.INVALID)
     explanation = explain(outcome.task, outcome.document, language=lang)
     if output is not Output.TABLE:
-        emit(explanation_document(explanation, warnings, language=lang), output)
+        emit(explanation_document(explanation, outcome.warnings, language=lang), output)
     else:
-        show(explanation_view(explanation, warnings, language=lang))
+        show(explanation_view(explanation, outcome.warnings, language=lang))
 
 
 def print_issues(file: str, errors: Sequence[Issue], warnings: Sequence[Issue], output: Output) -> None:
@@ -77,45 +76,16 @@ def print_issues(file: str, errors: Sequence[Issue], warnings: Sequence[Issue], 
     sys.stdout.write(f"{escape(file)}: {verdict}{f', {len(warnings)} to look at' if warnings else ''}\n")
 
 
-def _validated(
-    text: bytes, given: Sequence[str], words: EffectWords
-) -> tuple[Validation[TaskTemplate], tuple[Issue, ...]]:
-    """The document with the values in it. A secret that was only given here does not stand in the document."""
-    from droidfleet_shared.protocol.codes import WarningCode  # noqa: PLC0415
-    from droidfleet_shared.protocol.pointers import pointer  # noqa: PLC0415
+def _validated(text: bytes, given: Sequence[str], words: EffectWords) -> Validation[TaskTemplate]:
+    """The document, with the values in it."""
+    from droidfleet_shared.input_values import collect_values, declared_types  # noqa: PLC0415
     from droidfleet_shared.protocol.validate import validate_document  # noqa: PLC0415
 
     outcome = validate_document(text, words=words)
-    if not given or not isinstance(outcome.document, dict):
-        return outcome, outcome.warnings
-    values = dict(_value(outcome.document, each) for each in given)
-    before = outcome.document.get("inputValues")
-    merged = {**(before if isinstance(before, dict) else {}), **values}
-    outcome = validate_document(json.dumps(outcome.document | {"inputValues": merged}), words=words)
-    from_here = {pointer(("inputValues", name)) for name in values}
-    warnings = tuple(
-        warning
-        for warning in outcome.warnings
-        if warning.code is not WarningCode.SECRET_IN_DOCUMENT or warning.path not in from_here
-    )
-    return outcome, warnings
-
-
-def _value(document: dict[str, Json], given: str) -> tuple[str, Json]:
-    """A value as its input is declared: `count=3` is a number where `count` is one. What does not fit stays a text,
-    which the validator then refuses with its place."""
-    name, equals, text = given.partition("=")
-    if not equals or not name:
-        raise InvalidInputError(
-            "BAD_INPUT", f"{given!r} is not an input.", hint="Write NAME=VALUE, for example --input item=tea."
-        )
-    declared = document.get("inputs")
-    declaration = declared.get(name) if isinstance(declared, dict) else None
-    kind = declaration.get("type") if isinstance(declaration, dict) else None
-    if kind in ("integer", "number", "boolean"):
-        try:
-            value = json.loads(text)
-        except ValueError:
-            return name, text
-        return name, value if isinstance(value, bool | int | float) else text
-    return name, text
+    document = outcome.document
+    if not given or not isinstance(document, dict):
+        return outcome
+    values = collect_values(declared_types(document), pairs=given, file=None, secrets=())
+    before = document.get("inputValues")
+    merged: Json = {**before, **values} if isinstance(before, dict) else dict(values)
+    return validate_document(json.dumps(document | {"inputValues": merged}), words=words)
