@@ -23,8 +23,8 @@ from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.look import take_look
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.screen.parse import ScreenUnreadableError
-from droidfleet_agent.session.lease import DeviceBusyError, Lease, Leases
 from droidfleet_agent.screen.picture import fitting
+from droidfleet_agent.session.lease import DeviceBusyError, Lease, Leases
 from droidfleet_agent.session.seen import seen_tree
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, BadMessageError, ExecutionRef
