@@ -65,8 +65,9 @@ async def scroll_until(
             return Reached.SEEN, scrolls
         if scrolls == max_scrolls:
             break
-        here = await _scroll_once(run, here, container, direction, seen)
-        before = here
+        before = await _scroll_once(run, here, container, direction, seen)
+        if before is None:
+            return Reached.SEEN, scrolls
         after = await wait_until(run, _moved(run, before, container, seen))
         if after is before:
             return Reached.END, scrolls + 1
@@ -95,8 +96,9 @@ def _container(
 
 async def _scroll_once(
     run: StepRun, here: _At, container: Selector | None, direction: Direction, seen: Callable[[Matcher], bool]
-) -> _At:
-    """Scrolls, afresh on a new look where it certainly did not happen; the look that it was decided on."""
+) -> _At | None:
+    """Scrolls, afresh on a new look where it certainly did not happen. The look that it was decided on, or None when a
+    new look shows what is looked for."""
     while True:
         line = scroll_line(free_part(here.matcher, here.node), here.matcher.screen.display, direction=direction)
         if line is None:
@@ -107,7 +109,9 @@ async def _scroll_once(
         if await run.swipe(*line, duration_ms=SCROLL_MS, hold_ms=HOLD_MS):
             return here
         again = await wait_until(run, _container(run, container, seen))
-        here = again or here
+        if again is None:
+            return None
+        here = again
 
 
 def _moved(
