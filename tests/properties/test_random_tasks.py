@@ -49,6 +49,8 @@ random_runs = settings(max_examples=RUNS, deadline=None, suppress_health_check=[
 fewer_runs = settings(random_runs, max_examples=FEWER)
 
 
+pytestmark = pytest.mark.timeout(300)  # on a busy machine
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
