@@ -9,12 +9,12 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from droidfleet_shared.protocol.codes import Detail, StepCode, ValidationCode, WarningCode
+from droidfleet_shared.protocol.condition import COMPARISONS, KINDS, Condition
 from droidfleet_shared.protocol.result import ResultModel, StepResult, TaskResult
 from droidfleet_shared.protocol.schema import JsonSchema, schema_of
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, StepBase
-from droidfleet_shared.protocol.suggestions import PROPOSED_ACTIONS, PROPOSED_FIELDS
-from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.protocol.task import InputDeclaration, Task
 from droidfleet_shared.protocol.validate import validate_document
 from unit.protocol.documents import click, task
 
@@ -45,9 +45,12 @@ def table(page: str, heading: str) -> dict[str, Row]:
 
 
 def as_document(example: Any) -> Any:  # JSON
-    """An example that is a step or a selector, as a whole task."""
+    """An example that is a step, a selector or a condition, as a whole task."""
     if "schemaVersion" in example:
         return example
+    if set(example) <= {*KINDS, *COMPARISONS}:
+        read = {"id": "r", "action": "EXTRACT_TEXT", "selector": {"text": "x"}, "outputField": "total"}
+        return task(read, {"id": "a", "action": "ASSERT", "condition": example})
     return task(example if "action" in example else click(selector=example))
 
 
@@ -58,9 +61,8 @@ def test_example_of_the_documentation_is_valid(page: str, example: str) -> None:
 
 
 def test_every_action_has_a_page_with_an_example_of_it() -> None:
-    found = {
-        as_document(json.loads(block))["steps"][0]["action"]: name for name, block in EXAMPLES if name.startswith("actions")
-    }
+    pages = [(name, as_document(json.loads(block))) for name, block in EXAMPLES if name.startswith("actions")]
+    found = {document["steps"][0]["action"]: name for name, document in pages}
     assert found == {action: f"actions/{action}.md" for action in IMPLEMENTED_ACTIONS}
 
 
@@ -70,7 +72,12 @@ def agrees(rows: dict[str, Row], fields: dict[str, FieldInfo], schema: JsonSchem
     for name, field in fields.items():
         word = field.alias or name
         default, rule = rows[word][2], rows[word][3]
-        expected = "required" if field.is_required() else "none" if field.default is None else json.dumps(field.default)
+        if field.default_factory is not None:
+            expected = "empty"
+        else:
+            expected = (
+                "required" if field.is_required() else "none" if field.default is None else json.dumps(field.default)
+            )
         assert default == expected, word
         described = schema["properties"][word]
         for bound in ("minimum", "maximum", "maxLength", "maxItems"):
@@ -111,9 +118,13 @@ def test_tables_of_the_codes_are_the_enums() -> None:
     assert list(table(page, "Details")) == [detail.value for detail in Detail if detail.value]
 
 
-def test_list_of_what_is_proposed_is_what_the_validator_says() -> None:
-    listed = set(re.findall(r"`([A-Za-z_]+)`", section("index.md", "Implemented and proposed")))
-    assert listed == PROPOSED_ACTIONS.union(*PROPOSED_FIELDS.values())
+def test_table_of_the_condition_is_the_model() -> None:
+    assert set(table("conditions.md", "Fields")) == {field.alias for field in Condition.model_fields.values()}
+
+
+def test_table_of_an_input_is_the_model() -> None:
+    schema = schema_of(Task)["$defs"]["InputDeclaration"]
+    agrees(table("values.md", "Inputs"), dict(InputDeclaration.model_fields), schema)
 
 
 @pytest.mark.parametrize("page", PAGES)
