@@ -32,15 +32,16 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width, soft_wrap=False)
 
 
-def show(renderable: RenderableType) -> None:
+def show(renderable: RenderableType, *, stderr: bool = False) -> None:
     """Writes a table or text for people. A file or a pipe gets lines without the blanks that fill up a table's row."""
-    screen = console()
+    screen = console(stderr=stderr)
     if screen.is_terminal:
         screen.print(renderable)
         return
     with screen.capture() as captured:
         screen.print(renderable)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    stream = sys.stderr if stderr else sys.stdout
+    stream.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def show_table(table: Table, *, spare: Sequence[str]) -> None:

@@ -278,7 +278,7 @@ class _Flow:
         optional = fields.truth("optional")
         if made and command != "runFlow":
             label = None if label is None else self._shared.variables.text(self.scope, fields.at("label"), label)
-            made[-1] |= without_gaps(label=label or None, optional=optional or None)
+            made[-1] = without_gaps(label=label or None) | made[-1] | without_gaps(optional=optional or None)
         return [self._named(step, command, place) for step in made]
 
     def _named(self, step: Step, command: str, place: Place) -> Step:

@@ -17,6 +17,7 @@ from unit.importing.documents import DATA, Object, checked, flow, notes, steps_o
 LOOKUP: Object = {"timeoutMs": 17_000}
 BUY: Object = {"text": "Buy"}
 HAS_BUY: Object = {"resourceId": "row", "has": {"text": "Buy"}}
+DISABLED: Object = {"resourceId": "sent", "enabled": False}
 TYPED: Object = {"action": "INPUT", "selector": {"focused": True}}
 
 
@@ -91,7 +92,7 @@ def gone(text: str) -> Json:
         ("assertVisible: Sent", [{"action": "ASSERT", "condition": seen("Sent"), **LOOKUP}]),
         (
             "assertVisible: {id: sent, enabled: false}",
-            [{"action": "ASSERT", "condition": {"visible": {"resourceId": "sent", "enabled": False}}, **LOOKUP}],
+            [{"action": "ASSERT", "condition": {"visible": DISABLED}, **LOOKUP}],
         ),
         ("assertNotVisible: Error", [{"action": "ASSERT", "condition": gone("Error"), **LOOKUP}]),
         ("extendedWaitUntil: {visible: Sent}", [{"action": "WAIT", "condition": seen("Sent"), **LOOKUP}]),

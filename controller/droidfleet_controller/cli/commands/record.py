@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,10 @@ import typer
 
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device
+from droidfleet_controller.cli.files import check_target, write_whole
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption
 from droidfleet_controller.cli.output import note
-from droidfleet_shared.errors import ConflictError, DroidfleetError, InvalidInputError
+from droidfleet_shared.errors import DroidfleetError, InvalidInputError
 
 
 def record(
@@ -46,7 +46,7 @@ def record(
     if not device:
         raise InvalidInputError("BAD_ARGUMENTS", "which phone? Name it with --device.", hint="See: droidfleet devices")
     if out is not None:
-        _check(out, force=force)
+        check_target(out, force=force)
     recording = Recording(task_id or (out.stem if out is not None else f"recorded-on-{device}"))
     try:
         with ControllerClient(api) as client, LiveDevice(client, device) as live:
@@ -59,28 +59,9 @@ def record(
     _save(recording.document(), out, force=force)
 
 
-def _check(out: Path, *, force: bool) -> None:
-    if out.exists() and not force:
-        raise ConflictError(
-            "FILE_EXISTS", f"{str(out)!r} is there already.", hint="Choose another name, or replace it with --force."
-        )
-    if not out.resolve().parent.is_dir():
-        raise InvalidInputError("FILE_UNWRITABLE", f"there is no folder {str(out.parent)!r}.")
-
-
 def _save(document: str, out: Path | None, *, force: bool) -> None:
-    """Writes the whole file or none of it."""
     if out is None:
         sys.stdout.write(document)
         return
-    _check(out, force=force)
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        draft.write_text(document, encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InvalidInputError(
-            "FILE_UNWRITABLE", f"the task cannot be written to {str(out)!r}: {error.strerror}."
-        ) from error
+    write_whole(out, document, force=force)
     note(f"{out}: saved. Next: droidfleet task explain {out}")

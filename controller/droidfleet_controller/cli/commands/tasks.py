@@ -10,6 +10,7 @@ import typer
 from droidfleet_controller.cli import documents, tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.commands.explain import explain_task, print_issues
+from droidfleet_controller.cli.commands.import_task import import_task
 from droidfleet_controller.cli.commands.run import all_issues, run_task
 from droidfleet_controller.cli.completion import complete_task
 from droidfleet_controller.cli.failures import issue_text
@@ -46,6 +47,7 @@ def validate_task(file: FileArgument, *, words: WordsOption = None, output: Outp
 
 
 app.command("explain")(explain_task)
+app.command("import")(import_task)
 
 
 @app.command("save")
