@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import difflib
+import json
 import math
 from collections.abc import Iterator
 
@@ -15,7 +16,7 @@ from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.task import MAX_ARTIFACT_CHARACTERS, MAX_VALUE_CHARACTERS
-from droidfleet_shared.protocol.wording import listed, name
+from droidfleet_shared.protocol.wording import cut, listed, name, quoted
 
 _WORDS = {
     "string": "a text",
@@ -95,7 +96,8 @@ def _missing(document: dict[str, Json], inputs: dict[str, Json], values: dict[st
         if each not in values and isinstance(declaration, dict) and "default" not in declaration:
             example = _EXAMPLES.get(_type(declaration), '"..."')
             message = f"the input {name(each)} has no default and no value"
-            hint = f'Give one; for example `"inputValues": {{"{each}": {example}}}`.'
+            written = f'"inputValues": {{{json.dumps(cut(each), ensure_ascii=False)}: {example}}}'
+            hint = f"Give one; for example {quoted(written)}."
             yield Finding(place, ValidationCode.MISSING_FIELD, message, hint)
 
 
