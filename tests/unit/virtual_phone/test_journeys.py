@@ -41,6 +41,7 @@ def test_shopping_ends_with_one_order_and_its_details() -> None:
         "order": "HG-2026-1",
         "name": "Ada 李",
         "city": "Ulm",
+        "country": "United Kingdom",
         "delivery": "express",
         "items": [{"sku": "KIT-201", "title": "Ceramic tea pot 0.8 l", "price": 3490, "quantity": 2}],
     }

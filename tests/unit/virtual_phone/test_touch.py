@@ -173,20 +173,29 @@ def first_row(hand: Hand) -> str:
     return hand.nodes(textContains="row ")[0].text
 
 
-def test_slow_swipe_scrolls_by_its_distance() -> None:
-    hand = rows()
-    before = hand.node(text="row 10").bounds.top
-    hand.phone.swipe([(500, 1800), (500, 1500)], 100)
-
-    assert before - hand.node(text="row 10").bounds.top == 300
-
-
-def test_fling_scrolls_twice_as_far() -> None:
-    hand = rows()
+def moved(hand: Hand, way: list[tuple[float, float]], steps: int) -> int:
+    """Pixels that the rows went up."""
     before = hand.node(text="row 12").bounds.top
-    hand.phone.swipe([(500, 1800), (500, 1500)], 5)
+    hand.phone.swipe(way, steps)
+    return before - hand.node(text="row 12").bounds.top
 
-    assert before - hand.node(text="row 12").bounds.top == 600
+
+def test_swipe_that_rests_at_its_end_scrolls_by_its_distance() -> None:
+    assert moved(rows(), [(500, 1800), (500, 1500), (500, 1500)], 30) == 300
+
+
+def test_swipe_that_is_slow_enough_scrolls_by_its_distance() -> None:
+    assert moved(rows(), [(500, 1800), (500, 1700)], 200) == 100
+
+
+def test_content_runs_on_the_further_the_faster_the_finger_was_lifted() -> None:
+    slower, faster = (moved(rows(), [(500, 1800), (500, 1500)], steps) for steps in (60, 20))
+
+    assert 300 < slower < faster < 1000
+
+
+def test_rest_before_the_last_tenth_of_a_second_does_not_stop_a_fling() -> None:
+    assert moved(rows(), [(500, 1800), (500, 1800), (500, 1500)], 20) > 300
 
 
 def test_swipe_stops_at_the_end() -> None:
@@ -216,11 +225,11 @@ def test_swipe_that_stays_in_place_is_a_tap() -> None:
 
 def test_inner_scrollable_takes_its_direction_and_leaves_the_other() -> None:
     hand = shipped("shop")
-    hand.phone.swipe([(900, 950), (200, 950)], 100)
+    hand.phone.swipe([(900, 950), (200, 950), (200, 950)], 50)
     assert hand.nodes(text="Kitchen") == []
 
     before = hand.node(text="Categories").bounds.top
-    hand.phone.swipe([(500, 950), (500, 650)], 100)
+    hand.phone.swipe([(500, 950), (500, 650), (500, 650)], 50)
 
     assert before - hand.node(text="Categories").bounds.top == 300
 

@@ -36,6 +36,14 @@ def append_to(scope: Scope, path: str, element: JsonValue) -> None:
         elements.append(element)
 
 
+def move_in(scope: Scope, path: str, at: JsonValue, to: JsonValue) -> None:
+    """Moves the element at one position of the list at ``path`` to another."""
+    elements = lookup(scope, tuple(path.split(".")))
+    here, there = int(as_number(at)), int(as_number(to))
+    if isinstance(elements, list) and 0 <= here < len(elements) and 0 <= there < len(elements):
+        elements.insert(there, elements.pop(here))
+
+
 def remove_from(scope: Scope, path: str, at: JsonValue) -> None:
     """Takes the element at a position out of the list at ``path``."""
     elements = lookup(scope, tuple(path.split(".")))

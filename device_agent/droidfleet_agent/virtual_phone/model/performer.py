@@ -10,7 +10,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from droidfleet_agent.virtual_phone.effects import EffectLog
-from droidfleet_agent.virtual_phone.model.assign import add_to, append_to, assign, remove_from
+from droidfleet_agent.virtual_phone.model.assign import add_to, append_to, assign, move_in, remove_from
 from droidfleet_agent.virtual_phone.model.pages import Pages
 from droidfleet_agent.virtual_phone.model.state import PageState, PhoneState
 from droidfleet_agent.virtual_phone.scenario import actions as act
@@ -67,7 +67,7 @@ class Performer:
                 self._move(action, scope, page)
             case act.Toast():
                 self.toast(action.toast.text(scope))
-            case act.Set() | act.Add() | act.Append() | act.Toggle() | act.Remove():
+            case act.Set() | act.Add() | act.Append() | act.Toggle() | act.Remove() | act.Move():
                 self._change(action, scope)
             case act.Effect():
                 details = {name: value.resolve(scope) for name, value in action.details.items()}
@@ -102,7 +102,9 @@ class Performer:
             case act.HideKeyboard():
                 pages.hide_keyboard()
 
-    def _change(self, action: act.Set | act.Add | act.Append | act.Toggle | act.Remove, scope: Scope) -> None:
+    def _change(
+        self, action: act.Set | act.Add | act.Append | act.Toggle | act.Remove | act.Move, scope: Scope
+    ) -> None:
         match action:
             case act.Set():
                 for path, value in action.set.items():
@@ -117,6 +119,8 @@ class Performer:
                 assign(scope, action.toggle, not lookup(scope, tuple(action.toggle.split("."))))
             case act.Remove():
                 remove_from(scope, action.remove, action.at.resolve(scope))
+            case act.Move():
+                move_in(scope, action.move, action.at.resolve(scope), action.to.resolve(scope))
         self._state.touched()
 
     def toast(self, text: str) -> None:

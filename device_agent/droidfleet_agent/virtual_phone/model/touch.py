@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from droidfleet_agent.virtual_phone.facts import Point
 from droidfleet_agent.virtual_phone.model.assign import assign
+from droidfleet_agent.virtual_phone.model.fling import runs_on, speed_at_end
 from droidfleet_agent.virtual_phone.model.pages import Pages
 from droidfleet_agent.virtual_phone.model.performer import Performer, with_value
 from droidfleet_agent.virtual_phone.model.spec import NAVIGATION_BAR_DP, STATUS_BAR_DP, Flow
@@ -22,6 +24,7 @@ from droidfleet_agent.virtual_phone.model.system import (
 from droidfleet_agent.virtual_phone.model.texts import Texts
 from droidfleet_agent.virtual_phone.model.view import ViewNode
 from droidfleet_agent.virtual_phone.model.windows import Window, Windows
+from droidfleet_agent.virtual_phone.scenario.template import Scope, lookup
 from droidfleet_agent.virtual_phone.scenario.widgets import Check, Slider
 
 LONG_PRESS_MS: Final = 500
@@ -30,14 +33,10 @@ STEP_MS: Final = 5
 """One uiautomator swipe step."""
 SLOP_DP: Final = 8
 """A finger that moves less than this has not moved (`ViewConfiguration.getScaledTouchSlop`)."""
-FLING_MS: Final = 100
-"""A swipe quicker than this is a fling: the content runs on for the same distance again."""
 UNLOCK_FRACTION: Final = 0.2
 """Part of the display's height that a swipe up must cover to open the lock screen."""
 PAGE_FRACTION: Final = 0.8
 """Part of a scrollable's length that one scroll moves it."""
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,10 @@ class Touch:
     # -- moving --------------------------------------------------------------------------------------------------
 
     def move(self, points: Sequence[Point], leg_ms: float, *, held: bool = False) -> None:
-        """Moves a finger along the points; ``held`` after a long press, so that nothing flings."""
+        """Moves a finger along the points; ``held`` after a long press, which takes along what lets itself be moved.
+
+        What scrolls follows the finger, and runs on when the finger is lifted in motion.
+        """
         if not self._state.screen_on:
             return
         start, end = points[0], points[-1]
@@ -203,11 +205,14 @@ class Touch:
             self._slide(slider, slider.widget, end[0], hit.window.page)
             return
         for (x1, y1), (x2, y2) in itertools.pairwise(points):
-            times = 2 if leg_ms < FLING_MS and not held else 1
-            node = self._scrollable(hit.deepest, x2 - x1, y2 - y1)
-            if node is not None:
-                down = node.spec.flow is Flow.SCROLL_DOWN
-                self._scroll(node, round(-(y2 - y1 if down else x2 - x1) * times), hit.window.page)
+            self._pull(hit, x2 - x1, y2 - y1)
+        across, down = speed_at_end(points, leg_ms)
+        self._pull(hit, runs_on(across, self._px), runs_on(down, self._px))
+
+    def _pull(self, hit: Hit, across: float, down: float) -> None:
+        node = self._scrollable(hit.deepest, across, down)
+        if node is not None:
+            self._scroll(node, round(-(down if node.spec.flow is Flow.SCROLL_DOWN else across)), hit.window.page)
 
     def _drop(self, hit: Hit, end: Point) -> bool:
         """Lets go of what was held, where that does something."""
@@ -218,7 +223,9 @@ class Touch:
             return False
         there = self.hit(*end)
         label = there.deepest.label() if there is not None else ""
-        self._performer.run(node.widget.on_drag, with_value(node.scope, label), hit.window.page)
+        position = lookup(there.deepest.scope, ("index",)) if there is not None else None
+        dropped: Scope = ({"value": label, "position": -1 if position is None else position}, *node.scope)
+        self._performer.run(node.widget.on_drag, dropped, hit.window.page)
         return True
 
     def _moves_system(self, start: Point, end: Point) -> bool:

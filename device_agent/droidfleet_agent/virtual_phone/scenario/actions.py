@@ -79,6 +79,14 @@ class Remove(Model):
     at: Value = Field(description="The element's position, from 0.")
 
 
+class Move(Model):
+    """Moves one element of a list variable to another place in it. A place outside the list changes nothing."""
+
+    move: VariablePath = Field(description="The list.")
+    at: Value = Field(description="The element's position, from 0.")
+    to: Value = Field(description="Its new position.")
+
+
 class Effect(Model):
     """Records a business effect in the effect log: what the outside world would have noticed."""
 
@@ -130,6 +138,7 @@ VERBS: Mapping[str, type[Model]] = {
     "toggle": Toggle,
     "append": Append,
     "remove": Remove,
+    "move": Move,
     "effect": Effect,
     "after_ms": After,
     "if": If,
@@ -158,6 +167,7 @@ Action = TypeAliasType(
         | Annotated[Toggle, Tag("action:toggle")]
         | Annotated[Append, Tag("action:append")]
         | Annotated[Remove, Tag("action:remove")]
+        | Annotated[Move, Tag("action:move")]
         | Annotated[Effect, Tag("action:effect")]
         | Annotated[After, Tag("action:after_ms")]
         | Annotated[If, Tag("action:if")]

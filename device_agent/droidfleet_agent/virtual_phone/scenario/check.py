@@ -15,8 +15,14 @@ PHONE_NAMES = frozenset({"phone"})
 """Names that every scope has: ``phone.model``, ``phone.serial``, ``phone.time``, ``phone.battery``."""
 
 _CONDITIONS = ("visible_when", "enabled_when", "selected_when", "checked_when")
-_HANDLERS = ("on_click", "on_long_click")
-_VALUE_HANDLERS = ("on_drag", "on_change", "on_submit")
+_HANDLERS = {
+    "on_click": frozenset[str](),
+    "on_long_click": frozenset[str](),
+    "on_drag": frozenset({"value", "position"}),
+    "on_change": frozenset({"value"}),
+    "on_submit": frozenset({"value"}),
+}
+"""Fields that hold actions, with the names that are theirs alone."""
 
 
 def check(scenario: Scenario) -> list[Issue]:
@@ -72,9 +78,7 @@ class _AppCheck:
             elif field in _CONDITIONS and value is not None:
                 self._condition(value, here, known)
             elif field in _HANDLERS:
-                self._actions(value, here, known)
-            elif field in _VALUE_HANDLERS:
-                self._actions(value, here, known | {"value"})
+                self._actions(value, here, known | _HANDLERS[field])
             elif field == "bind" and value is not None:
                 self._paths([tuple(value.split("."))], here, known)
         if isinstance(widget, wid.ListWidget):
@@ -143,7 +147,7 @@ class _AppCheck:
                     if field != "details":
                         self._paths([tuple(key.split("."))], (*here, key), known)
                     self._paths(inner.paths(), (*here, key), known)
-            elif field in ("toggle", "remove"):
+            elif field in ("toggle", "remove", "move"):
                 self._paths([tuple(value.split("."))], here, known)
 
     def _condition(self, condition: Condition, place: Place, known: frozenset[str]) -> None:

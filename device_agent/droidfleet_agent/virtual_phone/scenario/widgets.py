@@ -51,7 +51,10 @@ class Base(Model):
     focusable: bool | None = None
     on_click: Actions = ()
     on_long_click: Actions = ()
-    on_drag: Actions = Field((), description="After it was held and moved; `value` is the label where it was let go.")
+    on_drag: Actions = Field(
+        (),
+        description="After it was held and moved; `value` is the label where it was let go, `position` the row's.",
+    )
     ghost: Literal["zero", "off_screen"] | None = Field(
         None, description="A node without a place: of zero area, or outside the display. It takes no space."
     )
