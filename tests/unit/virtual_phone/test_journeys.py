@@ -80,6 +80,54 @@ def test_article_is_removed_from_the_cart_after_a_question() -> None:
     assert "0 items" in hand.texts()
 
 
+def favourites(hand: Hand) -> list[str]:
+    return [node.text for node in hand.nodes(resourceId=SHOP + "product_title")]
+
+
+def test_favourite_is_moved_by_its_handle_to_the_place_of_another() -> None:
+    hand = shipped("shop")
+    hand.tap(description="Favourites")
+    first, *others = favourites(hand)
+    handle = hand.node(description=f"Reorder {first}").visible_bounds.center
+    assert hand.phone.drag(handle, hand.node(text=others[2]).visible_bounds.center, 50)
+
+    assert favourites(hand) == [*others[:3], first, others[3]]
+    assert [effect.details for effect in hand.effects.of("favourite_moved")] == [{"sku": "KIT-203", "from": 0, "to": 3}]
+
+
+@pytest.mark.parametrize("how", ["a swipe", "a drag beside the handle", "a drag beside the list"])
+def test_favourites_stay_as_they_are_after(how: str) -> None:
+    hand = shipped("shop")
+    hand.tap(description="Favourites")
+    before = favourites(hand)
+    handle = hand.node(description=f"Reorder {before[0]}").visible_bounds.center
+    label, other = (hand.node(text=before[at]).visible_bounds.center for at in (0, 2))
+    match how:
+        case "a swipe":
+            hand.phone.swipe([handle, other], 50)
+        case "a drag beside the handle":
+            hand.phone.drag(label, other, 50)
+        case _:
+            hand.phone.drag(handle, hand.node(text="Favourites").visible_bounds.center, 50)
+
+    assert favourites(hand) == before
+    assert business(hand) == []
+
+
+def test_country_is_chosen_in_the_list_that_its_field_opens() -> None:
+    hand = shipped("shop")
+    hand.tap(text="Ceramic tea pot 0.8 l")
+    hand.tap(text="Add to cart")
+    hand.tap(text="View cart")
+    hand.tap(text="Proceed to checkout")
+    hand.tap(text="United Kingdom")
+    assert hand.nodes(text="Place order") == []
+    hand.tap(text="Bolivia")
+
+    assert hand.node(resourceId="android:id/text1").text == "Bolivia"
+    assert hand.nodes(text="Place order")
+
+
 def test_twin_variant_has_two_equal_buttons_on_one_screen() -> None:
     hand = shipped("shop", "twin")
     hand.tap(text="Ceramic tea pot 0.8 l")
