@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 import pytest
@@ -20,6 +21,7 @@ from droidfleet_agent.driver.port import (
     OutcomeUnknownError,
     Phone,
     PhoneUnavailableError,
+    ScreenState,
 )
 from droidfleet_agent.screen.node import Node
 from droidfleet_agent.screen.parse import parse
@@ -58,7 +60,15 @@ class Rig(ABC):
 
     @abstractmethod
     def break_next(self, call: str, how: Break) -> None:
-        """The next call of this method of the port fails so."""
+        """The next call of `ACTIONS` or `READS` of this name fails so."""
+
+    @abstractmethod
+    def held(self) -> bool:
+        """Whether the last touch that reached the phone was a long press."""
+
+    @abstractmethod
+    def lock(self) -> None:
+        """The display goes off, and the phone locks."""
 
 
 class MemoryRig(Rig):
@@ -71,16 +81,25 @@ class MemoryRig(Rig):
         Break.DIES_AFTER: Fault.DIES_AFTER,
         Break.HANGS: Fault.HANG,
     }
+    _CALLS = {"hold": "tap", "rest": "swipe", "panel": "press"}  # noqa: RUF012  # never changed
 
-    def __init__(self) -> None:
+    def __init__(self, *, secure: bool = False) -> None:
         self.memory = MemoryPhone(shop.pages(), start="home", clock=SystemClock(), apps={FORM_PACKAGE: "home"})
+        self.memory.screen = ScreenState(on=True, locked=False, secure=secure)
         self.phone = self.memory
 
     def seen(self) -> Sequence[str]:
         return [done.call for done in self.memory.done]
 
     def break_next(self, call: str, how: Break) -> None:
-        self.memory.fail(call, self._FAULTS[how])  # type: ignore[arg-type]  # the names are the same
+        name = self._CALLS.get(call, call)
+        self.memory.fail(name, self._FAULTS[how])  # type: ignore[arg-type]  # the names are the same
+
+    def held(self) -> bool:
+        return bool(self.memory.done[-1].text)
+
+    def lock(self) -> None:
+        self.memory.screen = replace(self.memory.screen, on=False, locked=True)
 
 
 class AdbRig(Rig):
@@ -93,6 +112,9 @@ class AdbRig(Rig):
         "hide_keyboard": "pressKeyCode",
         "swipe": "swipe",
         "drag": "drag",
+        "hold": "click",
+        "rest": "swipePoints",
+        "panel": "openNotification",
         "wake": "pressKeyCode",
         "start_app": "shell:am start",
         "stop_app": "shell:am force-stop",
@@ -108,7 +130,9 @@ class AdbRig(Rig):
     }
     _EFFECTS = {  # noqa: RUF012  # never changed
         "tap": "tap",
+        "long_press": "tap",
         "set_text": "set_focused_text",
+        "open_notifications": "press",
         "swipe": "swipe",
         "drag": "drag",
         "start_app": "start_app",
@@ -129,17 +153,29 @@ class AdbRig(Rig):
         kind, after = self._FAULTS[how]
         self.running.faults.add(virtual.Fault(on=self._METHODS[call], do=kind, after=after))
 
+    def held(self) -> bool:
+        return self.running.effects.of("tap", "long_press")[-1].kind == "long_press"
+
+    def lock(self) -> None:
+        self.running.do(lambda running: running.phone.sleep())
+
+
+@pytest.fixture
+def secure() -> bool:
+    """Whether the phone's lock screen has a secret."""
+    return False
+
 
 @pytest.fixture(params=["memory", pytest.param("adb", marks=pytest.mark.integration)])
-async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+async def rig(request: pytest.FixtureRequest, secure: bool) -> AsyncIterator[Rig]:
     """A phone that answers."""
     made: Rig
     if request.param == "memory":
-        made = MemoryRig()
+        made = MemoryRig(secure=secure)
     else:
         phones: ConnectedPhones = request.getfixturevalue("phones")
         server: AdbServer = request.getfixturevalue("adb_server")
-        made = AdbRig(phones(PhoneOptions(scenario=FORM)), server.port)
+        made = AdbRig(phones(PhoneOptions(scenario=FORM.model_copy(update={"secure_lock": secure}))), server.port)
     await made.phone.dump(deadline=ample())
     yield made
     await made.phone.close()
@@ -190,6 +226,11 @@ ACTIONS: dict[str, Callable[[Phone, Deadline], Awaitable[bool]]] = {
     "hide_keyboard": lambda phone, deadline: phone.hide_keyboard(deadline=deadline),
     "swipe": lambda phone, deadline: phone.swipe((540, 1500), (540, 900), duration_ms=300, deadline=deadline),
     "drag": lambda phone, deadline: phone.drag((540, 1500), (540, 900), duration_ms=300, deadline=deadline),
+    "hold": lambda phone, deadline: phone.tap(540, 1000, hold_ms=800, deadline=deadline),
+    "rest": lambda phone, deadline: phone.swipe(
+        (540, 1500), (540, 900), duration_ms=300, hold_ms=150, deadline=deadline
+    ),
+    "panel": lambda phone, deadline: phone.press(Key.NOTIFICATIONS, deadline=deadline),
     "wake": lambda phone, deadline: phone.wake(deadline=deadline),
     "start_app": lambda phone, deadline: phone.start_app(FORM_PACKAGE, deadline=deadline),
     "stop_app": lambda phone, deadline: phone.stop_app(FORM_PACKAGE, deadline=deadline),
@@ -323,6 +364,36 @@ async def test_stopped_app_leaves_the_front_and_started_it_comes_back(rig: Rig) 
         assert (await rig.phone.focus(deadline=ample())).package != FORM_PACKAGE
     assert await rig.phone.start_app(FORM_PACKAGE, deadline=ample())
     assert rig.seen()[-1] == "start_app"
+
+
+@pytest.mark.parametrize(("hold_ms", "held"), [(None, False), (800, True)])
+async def test_tap_is_held_as_long_as_it_was_asked(rig: Rig, hold_ms: int | None, held: bool) -> None:
+    assert await rig.phone.tap(540, 1000, hold_ms=hold_ms, deadline=ample())
+    assert rig.seen() == ["tap"]
+    assert rig.held() is held
+
+
+async def test_locked_phone_is_woken_and_its_lock_screen_without_a_secret_dismissed(rig: Rig) -> None:
+    rig.lock()
+    states = [await rig.phone.screen_state(deadline=ample())]
+    assert await rig.phone.wake(deadline=ample())
+    states.append(await rig.phone.screen_state(deadline=ample()))
+    assert await rig.phone.dismiss_lock(deadline=ample())
+    states.append(await rig.phone.screen_state(deadline=ample()))
+    assert [(state.on, state.locked, state.secure) for state in states] == [
+        (False, True, False),
+        (True, True, False),
+        (True, False, False),
+    ]
+
+
+@pytest.mark.parametrize("secure", [True])
+async def test_lock_screen_with_a_secret_stays(rig: Rig) -> None:
+    rig.lock()
+    await rig.phone.wake(deadline=ample())
+    await rig.phone.dismiss_lock(deadline=ample())
+    state = await rig.phone.screen_state(deadline=ample())
+    assert (state.on, state.locked, state.secure) == (True, True, True)
 
 
 async def test_waking_a_phone_that_is_awake_changes_nothing(rig: Rig) -> None:
