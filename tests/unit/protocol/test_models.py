@@ -4,7 +4,7 @@ import json
 import typing
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from droidfleet_shared.protocol import codes, condition_rules, phrasing, rules
 from droidfleet_shared.protocol.condition import Condition
@@ -63,13 +63,15 @@ def test_condition_fields_of_steps_are_those_that_the_rules_check() -> None:
 
 
 def test_fields_in_which_no_reference_stands_are_identifiers() -> None:
-    identifiers = {StepId, OutputField}
+    names = {typing.get_args(kind)[1].metadata[-1].pattern for kind in (StepId, OutputField)}
+    models: tuple[type[BaseModel], ...] = (*IMPLEMENTED_ACTIONS.values(), Condition, ExtractField, Goto)
     found = {
         field.alias or name
-        for model in (*IMPLEMENTED_ACTIONS.values(), Condition, ExtractField, Goto)
+        for model in models
         for name, field in model.model_fields.items()
-        if any(typing.get_args(kind)[1].metadata == field.metadata and field.metadata for kind in identifiers)
+        if any(getattr(rule, "pattern", None) in names for rule in field.metadata)
     }
+    assert found
     assert found <= IDENTIFIERS
 
 
