@@ -35,7 +35,7 @@ from droidfleet_shared.clock import Clock
 
 __all__ = ["InstalledPackage", "Knobs", "Media", "Orientation", "PhoneFocus", "Point", "VirtualPhone"]
 
-_ROTATIONS: Mapping[str, int] = {"natural": 0, "left": 1, "right": 3}
+_ROTATIONS: Mapping[Orientation, int] = {"natural": 0, "left": 1, "upsidedown": 2, "right": 3}
 _KEY_V, _CTRL = 50, 0x1000
 
 
@@ -405,10 +405,10 @@ class VirtualPhone:
         return self._pages.clear_app(package)
 
     def set_orientation(self, orientation: Orientation) -> None:
-        """Rotates the phone and lays out again."""
-        rotation = _ROTATIONS.get(orientation)
+        """Rotates the phone, as a hand does, and lays out again."""
+        rotation = _ROTATIONS[orientation]
         self._recorder.note("orientation", orientation=orientation)
-        if rotation is not None and rotation != self._state.rotation:
+        if rotation != self._state.rotation:
             self._state.rotation = rotation
             self._state.window_changed()
 

@@ -129,7 +129,7 @@ def test_device_info_has_the_fields_of_the_server() -> None:
         ("left", 1, (2400, 1080)),
         ("right", 3, (2400, 1080)),
         ("natural", 0, (1080, 2400)),
-        ("upsidedown", 0, (1080, 2400)),
+        ("upsidedown", 2, (1080, 2400)),
     ],
 )
 def test_rotation_turns_the_display(orientation: str, rotation: int, size: tuple[int, int]) -> None:

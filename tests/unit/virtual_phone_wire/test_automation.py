@@ -191,6 +191,15 @@ async def test_finger_put_down_and_lifted_taps_and_a_dragged_one_swipes() -> Non
         assert [effect.kind for effect in phone.phone.effects.all()] == ["tap", "swipe"]
 
 
+@pytest.mark.parametrize(("wanted", "rotation"), [("right", 3), ("upsidedown", 1), ("sideways", 1)])
+async def test_phone_is_turned_to_its_sides_and_never_upside_down(wanted: str, rotation: int) -> None:
+    async with wired() as phone:
+        await phone.start_server()
+        phone.phone.set_orientation("left")
+        assert await phone.call("setOrientation", wanted) is None
+        assert phone.phone.rotation == rotation
+
+
 async def test_shell_command_by_rpc_gives_its_output() -> None:
     async with wired() as phone:
         await phone.start_server()
