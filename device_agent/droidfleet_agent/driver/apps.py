@@ -13,7 +13,9 @@ from droidfleet_agent.driver.port import ActionRefusedError, ScreenState
 APP_NOT_FOUND = "APP_NOT_FOUND"
 """Code of an `ActionRefusedError`: there is no such app or activity, and trying again will not change that."""
 
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*")
+_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_ACTIVITY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(\.[A-Za-z_$][A-Za-z0-9_$]*)*")
+"""With the dollar of inner classes, so it stands in quotes."""
 
 LAUNCHER = "-a android.intent.action.MAIN -c android.intent.category.LAUNCHER"
 LAUNCHER_FLAGS = "0x10200000"
@@ -57,7 +59,7 @@ def parse_launcher(output: str, package: str) -> str:
     does not know the command, and an app with two launcher activities is answered with a dialog)."""
     for line in output.splitlines():
         named, slash, activity = line.strip().partition("/")
-        if slash and named == package and _NAME.fullmatch(activity.lstrip(".")):
+        if slash and named == package and _ACTIVITY.fullmatch(activity.lstrip(".")):
             return component_of(named, activity)
     return ""
 
@@ -67,7 +69,7 @@ def start_command(package: str, component: str) -> str:
     if not component:
         return f"monkey -p {_checked(package)} -c android.intent.category.LAUNCHER 1"
     name, _, activity = component.partition("/")
-    return f"am start {LAUNCHER} -f {LAUNCHER_FLAGS} -n '{_checked(name)}/{_checked(activity)}'"
+    return f"am start {LAUNCHER} -f {LAUNCHER_FLAGS} -n '{_checked(name)}/{_checked(activity, _ACTIVITY)}'"
 
 
 def stop_command(package: str) -> str:
@@ -110,9 +112,9 @@ def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
     return next((found[1] for pattern in patterns if (found := pattern.search(text))), None)
 
 
-def _checked(name: str) -> str:
+def _checked(name: str, form: re.Pattern[str] = _PACKAGE) -> str:
     """The name, which can be nothing but a name: it becomes part of a command line."""
-    if not _NAME.fullmatch(name):
+    if not form.fullmatch(name):
         raise ActionRefusedError(APP_NOT_FOUND, f"{name!r} is not the name of an app or an activity.")
     return name
 
