@@ -18,6 +18,7 @@ from random import Random
 import structlog
 
 from droidfleet_agent.driver.port import PhoneInfo
+from droidfleet_agent.vision import vision_installed
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import (
     MISSED_HEARTBEATS,
@@ -40,7 +41,8 @@ HELLO_BACKOFF_CAP_S = 10.0
 HELD_UP_HEARTBEATS = MISSED_HEARTBEATS - 1
 """Standing still for this long is less than what costs an agent its name, with room for a late heartbeat."""
 
-CAPABILITIES = ("protocol.v1",)
+CAPABILITIES = ("protocol.v1", *(("vision",) if vision_installed() else ()))
+"""What this agent can do: run protocol v1, and see pictures where the extra `vision` is installed."""
 
 _VERSION = version("droidfleet")
 _HOST = socket.gethostname()
