@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from PIL import Image, UnidentifiedImageError
-
 SCALES_PERCENT = (100, 75, 50, 35, 25)
 """Smaller than a quarter nothing can be read; at a quarter any display fits."""
 
@@ -28,6 +26,8 @@ class Picture:
 
 def fitting(data: bytes, *, max_bytes: int) -> Picture | None:
     """The picture, as it is where it fits, else as a JPEG of the largest scale that does; None when none does."""
+    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - 8 MB that only whoever keeps pictures needs
+
     media_type = "image/png" if data.startswith(_PNG) else "image/jpeg"
     try:
         with Image.open(io.BytesIO(data)) as picture:
