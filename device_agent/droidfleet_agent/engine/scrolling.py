@@ -12,7 +12,7 @@ from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import find
 from droidfleet_agent.engine.wait import Missing, wait_until
 from droidfleet_agent.screen.fields import same_node
-from droidfleet_agent.screen.gestures import free_part, largest_scrollable, scroll_line
+from droidfleet_agent.screen.gestures import largest_scrollable, scroll_line
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Node
 from droidfleet_agent.screen.same import same_tree
@@ -76,13 +76,18 @@ async def scroll_until(
 
 
 def _container(
-    run: StepRun, container: Selector | None, seen: Callable[[Matcher], bool]
+    run: StepRun, container: Selector | None, seen: Callable[[Matcher], bool], *, known: Node | None = None
 ) -> Callable[[Matcher], _At | Missing | None]:
-    """None when what is looked for is visible; else the container."""
+    """None when what is looked for is visible; else the container: the one that is ``known`` from a former look, where
+    it is still there. What its selector named may have moved out of sight, and the largest may be another one on each
+    look."""
 
     def decide(matcher: Matcher) -> _At | Missing | None:
         if seen(matcher):
             return None
+        same = same_node(matcher, known) if known is not None else None
+        if same is not None:
+            return _At(matcher, same)
         if container is not None:
             sight = find(run, matcher, container, touch=False)
             return sight if isinstance(sight, Missing) else _At(matcher, sight.node)
@@ -100,7 +105,7 @@ async def _scroll_once(
     """Scrolls, afresh on a new look where it certainly did not happen. The look that it was decided on, or None when a
     new look shows what is looked for."""
     while True:
-        line = scroll_line(free_part(here.matcher, here.node), here.matcher.screen.display, direction=direction)
+        line = scroll_line(here.matcher, here.node, direction=direction)
         if line is None:
             what = selector_text(container) if container is not None else "The container"
             raise StepFailed(
@@ -108,7 +113,7 @@ async def _scroll_once(
             )
         if await run.swipe(*line, duration_ms=SCROLL_MS, hold_ms=HOLD_MS):
             return here
-        again = await wait_until(run, _container(run, container, seen))
+        again = await wait_until(run, _container(run, container, seen, known=here.node))
         if again is None:
             return None
         here = again
@@ -118,19 +123,13 @@ def _moved(
     run: StepRun, before: _At, container: Selector | None, seen: Callable[[Matcher], bool]
 ) -> Callable[[Matcher], _At | Missing | None]:
     """None when what is looked for is visible; the container where it moved; ``before`` when nothing did."""
-    find_again = _container(run, container, seen)
+    find_again = _container(run, container, seen, known=before.node)
     equal = 0
 
     def decide(matcher: Matcher) -> _At | Missing | None:
         nonlocal equal
         now = find_again(matcher)
-        if now is None or isinstance(now, Missing):
-            return now
-        if container is None:
-            # The largest may be another one on each look; the one that was scrolled tells whether it moved.
-            same = same_node(matcher, before.node)
-            now = _At(matcher, same) if same is not None else now
-        if not same_tree(before.node, now.node):
+        if now is None or isinstance(now, Missing) or not same_tree(before.node, now.node):
             return now
         equal += 1
         if equal >= END_LOOKS:

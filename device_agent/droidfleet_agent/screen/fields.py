@@ -43,11 +43,11 @@ def same_node(matcher: Matcher, earlier: Node) -> Node | None:
     ]
     if len(alike) == 1:
         return alike[0]
-    place = _place(earlier)
-    return next((node for node in alike if _place(node) == place), None)
+    place = place_in_window(earlier)
+    return next((node for node in alike if place_in_window(node) == place), None)
 
 
-def _place(node: Node) -> tuple[int, ...]:
+def place_in_window(node: Node) -> tuple[int, ...]:
     """Positions among the siblings, from the node up to the window's root; gaps of hidden siblings are counted."""
     place: list[int] = []
     here: Node | None = node

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Bounds, Node
+from droidfleet_agent.screen.touch import largest_free, views_over
 from droidfleet_shared.protocol.steps.base import Direction
 
 Point = tuple[int, int]
@@ -23,6 +24,11 @@ SCROLL_PERCENT = 60
 LEAST_LINE = 8
 """Pixels. A shorter line is a tap to Android."""
 
+LEAST_SHARE = 0.25
+"""Part of a node that must be free of other views. With less the line would be too short to move anything, and what
+covers nearly all of a list mostly lets gestures through."""
+
+_NOTHING = Bounds(0, 0, 0, 0)
 _OPPOSITE: dict[Direction, Direction] = {"UP": "DOWN", "DOWN": "UP", "LEFT": "RIGHT", "RIGHT": "LEFT"}
 
 
@@ -52,9 +58,11 @@ def swipe_line(area: Bounds, display: Bounds, *, towards: Direction, percent: in
     return ((x, first), (x, last)) if vertical else ((first, y), (last, y))
 
 
-def scroll_line(container: Bounds, display: Bounds, *, direction: Direction) -> Line | None:
+def scroll_line(matcher: Matcher, container: Node, *, direction: Direction) -> Line | None:
     """The line that shows what lies further in a direction: the finger moves the other way."""
-    return swipe_line(container, display, towards=_OPPOSITE[direction], percent=SCROLL_PERCENT)
+    towards = _OPPOSITE[direction]
+    area = free_part(matcher, container, towards=towards)
+    return swipe_line(area, matcher.screen.display, towards=towards, percent=SCROLL_PERCENT)
 
 
 def drag_end(start: Point, display: Bounds, *, x_percent: int, y_percent: int) -> Point | None:
@@ -64,13 +72,20 @@ def drag_end(start: Point, display: Bounds, *, x_percent: int, y_percent: int) -
     return (x, y) if display.contains(x, y) else None
 
 
-def free_part(matcher: Matcher, node: Node) -> Bounds:
-    """The visible part of a node that the keyboard leaves free."""
-    bounds = matcher.visible_bounds(node)
+def free_part(matcher: Matcher, node: Node, *, towards: Direction) -> Bounds:
+    """The largest piece of a node's visible part where a finger that moves ``towards`` moves that node alone.
+
+    Never under the keyboard or another window. Neither under views that are drawn over it and take touches, nor on a
+    slider along the way, unless these leave too little. Without area when nothing is free.
+    """
+    whole = matcher.visible_bounds(node)
     keyboard = matcher.screen.keyboard
-    if keyboard is None or bounds.clipped(keyboard).area == 0:
-        return bounds
-    return Bounds(bounds.left, bounds.top, bounds.right, min(bounds.bottom, keyboard.top))
+    windows = [*matcher.screen.over, *([keyboard] if keyboard is not None else [])]
+    views = [*views_over(matcher, node), *_sliders_along(node, towards)] if matcher.in_tree(node) else []
+    free = largest_free(whole, [*windows, *(matcher.visible_bounds(view) for view in views)])
+    if free is None or free.area < LEAST_SHARE * whole.area:
+        free = largest_free(whole, windows)
+    return free or _NOTHING
 
 
 def largest_scrollable(matcher: Matcher) -> Node | None:
@@ -82,5 +97,17 @@ def largest_scrollable(matcher: Matcher) -> Node | None:
 
 
 def _is_slider(node: Node) -> bool:
-    """Sliders call themselves scrollable; a swipe would change their value."""
+    """Sliders call themselves scrollable."""
     return node.class_name.endswith("SeekBar")
+
+
+def _sliders_along(node: Node, towards: Direction) -> list[Node]:
+    """Sliders inside a node whose length lies along the way: a finger that moves along them sets their value."""
+    upright = towards in ("UP", "DOWN")
+    return [
+        inner
+        for inner in node.walk()
+        if inner is not node
+        and _is_slider(inner)
+        and (inner.bounds.bottom - inner.bounds.top > inner.bounds.right - inner.bounds.left) is upright
+    ]

@@ -14,7 +14,7 @@ from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Bounds, Node
 
 MAX_COVERS = 24
-"""More are not told apart piece by piece (the work grows with their cube); then only the middle counts."""
+"""More are not told apart piece by piece: the work grows with their cube."""
 
 SCRIM_SHARE = 0.5
 """A cover without a label over so much of the window is the dimmed ground of a dialog, not a touch layer."""
@@ -50,19 +50,27 @@ def touch_point(matcher: Matcher, node: Node) -> tuple[int, int] | Covered:
         # Seen on the picture, so nothing is drawn over it; what takes touches there is unknown to any tree.
         return target.center
     covers = [_Cover(bounds) for bounds in matcher.screen.over if bounds.clipped(target).area]
-    for other in matcher.visible_nodes():
-        if other.clickable or other.long_clickable:
-            bounds = matcher.visible_bounds(other)
-            if bounds.clipped(target).area and _is_over(other, node):
-                covers.append(_cover(matcher, other, node))
+    covers += [_cover(matcher, other, node) for other in views_over(matcher, node)]
     over_middle = [cover for cover in covers if cover.bounds.contains(*target.center)]
     if not over_middle:
         return target.center
-    free = _largest_free(target, [cover.bounds for cover in covers]) if len(covers) <= MAX_COVERS else None
+    free = largest_free(target, [cover.bounds for cover in covers])
     if free is not None:
         return free.center
     foreign = [cover for cover in over_middle if cover.foreign]
     return Covered(foreign[-1].label) if foreign else target.center
+
+
+def views_over(matcher: Matcher, node: Node) -> list[Node]:
+    """What is drawn over a node in its own window and can be clicked."""
+    target = matcher.visible_bounds(node)
+    return [
+        other
+        for other in matcher.visible_nodes()
+        if (other.clickable or other.long_clickable)
+        and matcher.visible_bounds(other).clipped(target).area
+        and _is_over(other, node)
+    ]
 
 
 def _cover(matcher: Matcher, other: Node, target: Node) -> _Cover:
@@ -74,8 +82,13 @@ def _cover(matcher: Matcher, other: Node, target: Node) -> _Cover:
     return _Cover(bounds, label, foreign)
 
 
-def _largest_free(target: Bounds, covers: list[Bounds]) -> Bounds | None:
-    """The largest cell, of those that the covers' edges cut the target into, that none of them covers."""
+def largest_free(target: Bounds, covers: list[Bounds]) -> Bounds | None:
+    """The largest cell, of those that the covers' edges cut the target into, that none of them covers.
+
+    None where there is none, and where there are too many covers.
+    """
+    if len(covers) > MAX_COVERS:
+        return None
     columns = sorted({target.left, target.right, *_inside(target.left, target.right, _across(covers))})
     rows = sorted({target.top, target.bottom, *_inside(target.top, target.bottom, _down(covers))})
     least_width = min(LEAST_PIECE, target.right - target.left)

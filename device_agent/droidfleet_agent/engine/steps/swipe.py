@@ -37,7 +37,7 @@ def _line(run: StepRun, step: SwipeStep) -> Callable[[Matcher], Line | Missing |
             node = sight.node
         if node is None:
             return Missing(StepCode.TARGET_NOT_FOUND, lambda: seen_on(matcher.screen))
-        display = matcher.screen.display
-        return swipe_line(free_part(matcher, node), display, towards=step.direction, percent=step.distance_percent)
+        area = free_part(matcher, node, towards=step.direction)
+        return swipe_line(area, matcher.screen.display, towards=step.direction, percent=step.distance_percent)
 
     return decide

@@ -8,14 +8,13 @@ from droidfleet_agent.driver.port import PhoneUnavailableError, ScreenState
 from droidfleet_agent.engine.ending import StepDone, StepFailed
 from droidfleet_agent.engine.messages import sentence
 from droidfleet_agent.engine.step import RETRY_PAUSE_S, StepRun
+from droidfleet_agent.engine.wait import wait_until
 from droidfleet_shared.protocol.codes import Detail, StepCode
 
 
 async def wake(run: StepRun) -> StepDone:
     """Does only what is missing, and sees it done. A lock screen with a secret is never touched."""
     state = await _state(run)
-    if state.on and not state.locked:
-        return StepDone(Detail.VERIFIED, "The screen was on and not locked.")
     while not state.on:
         if await run.wake():
             state = await _until(run, lambda now: now.on, "The display was woken and stays dark.")
@@ -28,6 +27,8 @@ async def wake(run: StepRun) -> StepDone:
         while not await run.dismiss_lock():
             continue  # it certainly was not dismissed; the pause after a refusal bounds this with the deadline
         await _until(run, lambda now: not now.locked, "The lock screen was dismissed and stays.")
+    if run.step.package_name is not None:
+        await wait_until(run, lambda _matcher: True)  # before it was awake there was nothing to see
     return StepDone(Detail.VERIFIED)
 
 
