@@ -31,7 +31,9 @@ CLASSES = ("android.widget.TextView", "android.widget.EditText", "android.widget
 PACKAGES = ("com.example.shop", "com.example.other")
 ACTIVITIES = (".MainActivity", "com.example.shop.CartActivity")
 PATTERNS = ("A.*", ".*", r"\d+%", "(?i)buy|cart", "")
-OUTPUTS = ("a", "b", "total")
+TEXT_OUTPUTS = ("a", "total")
+LIST_OUTPUTS = ("rows", "seen")
+OUTPUTS = (*TEXT_OUTPUTS, *LIST_OUTPUTS)
 TIMEOUTS_MS = (100, 400, 1_000, 1_000, 3_000)
 PIN = "4711-secret"
 
@@ -57,9 +59,8 @@ class RandomTasks:
         steps = self._steps(1)
         for output in sorted(self._referred):  # a reference needs a step that writes the output
             selector = {"text": self._pick(LABELS), "index": 0}
-            steps.append(
-                self._named({"action": "EXTRACT_TEXT", "selector": selector, "outputField": output, "optional": True})
-            )
+            step = {"action": "EXTRACT_TEXT", "selector": selector, "outputField": output, "optional": True}
+            steps.append(self._named(step | ({"append": True} if output in LIST_OUTPUTS else {})))
         document["steps"] = steps
         document["inputs"] = {
             "item": {"type": "string", "default": self._pick(LABELS)},
@@ -226,9 +227,7 @@ class RandomTasks:
             "WAKE": dict,
             "WAIT": lambda: self._target() if self._chance(0.6) else {"condition": self.condition()},
             "DELAY": self._delay,
-            "EXTRACT_TEXT": lambda: (
-                {"outputField": self._pick(OUTPUTS)} | self._target() | self._some({"append": lambda: True}, 0.3)
-            ),
+            "EXTRACT_TEXT": self._extract_text,
             "EXTRACT": self._extract,
             "SCREENSHOT": lambda: self._some({"name": self._text}, 0.3),
             "ASSERT": lambda: {"condition": self.condition()},
@@ -288,14 +287,20 @@ class RandomTasks:
         made: Document = {"minMs": least}
         return made | self._some({"maxMs": lambda: least + self._random.randint(0, 500)}, 0.5)
 
+    def _extract_text(self) -> Document:
+        if self._chance(0.3):
+            return {"outputField": self._pick(LIST_OUTPUTS), "append": True} | self._target()
+        return {"outputField": self._pick(TEXT_OUTPUTS)} | self._target()
+
     def _extract(self) -> Document:
-        fields = [
-            {"outputField": name, "attribute": self._pick(ATTRIBUTES)} | self._some({"selector": self.selector}, 0.3)
-            for name in self._random.sample(OUTPUTS, self._random.randint(1, 2))
-        ]
-        made: Document = {"fields": fields} | self._target() | self._some({"append": lambda: True}, 0.3)
+        made = self._target() | self._some({"append": lambda: True}, 0.3)
         if self._chance(0.5):
             made |= {"all": True} | self._some({"maxItems": lambda: self._random.randint(1, 3)}, 0.5)
+        outputs = LIST_OUTPUTS if "append" in made or "all" in made else TEXT_OUTPUTS
+        made["fields"] = [
+            {"outputField": name, "attribute": self._pick(ATTRIBUTES)} | self._some({"selector": self.selector}, 0.3)
+            for name in self._random.sample(outputs, self._random.randint(1, 2))
+        ]
         return made
 
     def _repeat(self, depth: int) -> Document:

@@ -47,7 +47,7 @@ _LABELS = (
     "xpath",
 )
 _XPATH_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?:(inputs)\.)?([^}]*)\}")
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?:(inputs)\.)?([^{}]*)\}")
 
 
 def warnings(

@@ -9,13 +9,16 @@ from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.condition import COMPARISONS, KINDS, MAX_CONDITION_DEPTH, MAX_LEAVES
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place
-from droidfleet_shared.protocol.selector_rules import Sight, pattern_findings, selector_findings
+from droidfleet_shared.protocol.selector_rules import Sight, readable_findings, selector_findings
 from droidfleet_shared.protocol.wording import listed, name
 
 CONDITION_FIELDS = ("when", "condition", "until")
 """The fields of steps that hold a condition; SCROLL's `until` is a selector. `after` holds one in `condition`."""
 
 _EXAMPLE = 'For example `{"visible": {"text": "Done"}}`.'
+_COMPARED = 'For example `{"output": "total", "equals": "19.90"}`.'
+_EVERY_KIND = listed([name(kind) for kind in KINDS], "or")
+_EVERY_COMPARISON = listed([name(each) for each in COMPARISONS], "or")
 
 
 @dataclass(slots=True)
@@ -64,11 +67,9 @@ def _visit(place: Place, condition: Json, depth: int, size: _Size) -> Iterator[F
 
 
 def _kinds(place: Place, condition: dict[str, Json], kinds: list[str]) -> Iterator[Finding]:
-    every = listed([name(kind) for kind in KINDS], "or")
     if not kinds and not any(kind in condition for kind in KINDS):
-        yield Finding(
-            place, ValidationCode.MISSING_FIELD, f"a condition must have one of {every}", f"Add one. {_EXAMPLE}"
-        )
+        message = f"a condition must have one of {_EVERY_KIND}"
+        yield Finding(place, ValidationCode.MISSING_FIELD, message, f"Add one. {_EXAMPLE}")
     elif len(kinds) > 1:
         found = listed([name(kind) for kind in kinds])
         message = f"a condition has one kind, and {found} stand together"
@@ -78,17 +79,15 @@ def _kinds(place: Place, condition: dict[str, Json], kinds: list[str]) -> Iterat
 
 def _comparison(place: Place, condition: dict[str, Json]) -> Iterator[Finding]:
     comparisons = [each for each in COMPARISONS if condition.get(each) is not None]
-    words = listed([name(each) for each in COMPARISONS], "or")
-    example = 'For example `{"output": "total", "equals": "19.90"}`.'
     if condition.get("output") is None:
         if comparisons and "output" not in condition:
             message = f"{listed([name(each) for each in comparisons])} needs `output`, the value to compare"
-            yield Finding(place, ValidationCode.MISSING_FIELD, message, f"Add it. {example}")
+            yield Finding(place, ValidationCode.MISSING_FIELD, message, f"Add it. {_COMPARED}")
     elif not comparisons and not any(each in condition for each in COMPARISONS):
-        message = f"a condition with `output` must have one of {words}"
-        yield Finding(place, ValidationCode.MISSING_FIELD, message, f"Add one. {example}")
+        message = f"a condition with `output` must have one of {_EVERY_COMPARISON}"
+        yield Finding(place, ValidationCode.MISSING_FIELD, message, f"Add one. {_COMPARED}")
     elif len(comparisons) > 1:
         message = f"an output is compared in one way, and {listed([name(each) for each in comparisons])} stand together"
-        yield Finding(place, ValidationCode.CONFLICTING_FIELDS, message, f"Keep one of them. {example}")
-    if isinstance(condition.get("matches"), str):
-        yield from pattern_findings((*place, "matches"), str(condition["matches"]))
+        yield Finding(place, ValidationCode.CONFLICTING_FIELDS, message, f"Keep one of them. {_COMPARED}")
+    if isinstance(part := condition.get("contains"), str):
+        yield from readable_findings((*place, "contains"), part)

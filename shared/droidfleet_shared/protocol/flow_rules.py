@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
+from droidfleet_shared.protocol.suggestions import nearest
 from droidfleet_shared.protocol.wording import described, listed, name, shown
 
 RawStep = tuple[Place, dict[str, Json]]
@@ -76,8 +76,8 @@ def _jump(place: Place, here: Place, goto: str, places: dict[str, Place]) -> Ite
     )
     target = places.get(goto)
     if target is None:
-        near = difflib.get_close_matches(goto[:128], later, n=1, cutoff=0.6)
-        hint = f"Did you mean {name(near[0])}? {choice}" if near else choice
+        near = nearest(goto, later)
+        hint = f"Did you mean {name(near)}? {choice}" if near else choice
         yield Finding(here, ValidationCode.UNKNOWN_STEP, f"no step has the id {name(goto)}", hint)
     elif target[:-1] != place[:-1]:
         message = f"the step {name(goto)} is on another level, at {pointer(target)}; a jump stays in its own list"

@@ -45,13 +45,13 @@ _CODES = {
 }
 """Pydantic's error types that the models can give; a test meets each of them."""
 
-_PATTERNS = {
+FORMS = {
     NAME_PATTERN: "a text without control characters and without white space around it",
     PACKAGE_PATTERN: "an Android package, a text of words joined by dots (letters, digits and `_`)",
     ACTIVITY_PATTERN: "an activity's class name, a text such as `com.shop.Main` or `.Main`, without `/`",
     OUTPUT_PATTERN: "a name, a text of letters, digits and `_` that does not begin with a digit",
 }
-
+"""By pattern: what it wants, as a noun phrase."""
 
 _OBJECTS = {
     "Selector": ("selector", "a selector"),
@@ -144,7 +144,7 @@ def expectation(schema: JsonSchema) -> str:  # noqa: PLR0911 - one return a type
             return f"the number {low}" if low == high else f"a whole number from {low} to {high}"
         case "string":
             low, high = schema.get("minLength"), schema["maxLength"]
-            form = _PATTERNS.get(schema.get("pattern", ""), "a text")
+            form = FORMS.get(schema.get("pattern", ""), "a text")
             return f"{form} ({low} to {high} characters)" if low else f"{form} (at most {high} characters)"
         case "object":
             title = schema.get("title", "")

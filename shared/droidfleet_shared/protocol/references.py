@@ -6,14 +6,16 @@ hold none. Values of inputs are data: a `${` in them means itself. What a refere
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from droidfleet_shared.protocol.codes import ValidationCode
+from droidfleet_shared.protocol.flow_rules import RawStep
 from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.output_rules import outputs_of
 from droidfleet_shared.protocol.pointers import Json, Place
+from droidfleet_shared.protocol.suggestions import nearest
 from droidfleet_shared.protocol.values import IDENTIFIERS, REFERENCE
 from droidfleet_shared.protocol.wording import cut, listed, name, quoted
 
@@ -38,18 +40,12 @@ class Known:
     outputs: frozenset[str]
 
 
-def known_names(document: dict[str, Json], steps: Collection[dict[str, Json]]) -> Known:
+def known_names(document: dict[str, Json], steps: Collection[RawStep]) -> Known:
     """The inputs that a raw document declares, and the outputs that its steps write."""
     declared = document.get("inputs")
     inputs = declared if isinstance(declared, dict) else {}
     secrets = {each for each, value in inputs.items() if isinstance(value, dict) and value.get("type") == "secret"}
-    outputs: set[str] = set()
-    for step in steps:
-        fields = step.get("fields")
-        for holder in (step, *(fields if isinstance(fields, list) else ())):
-            output = holder.get("outputField") if isinstance(holder, dict) else None
-            if isinstance(output, str):
-                outputs.add(output)
+    outputs = {output for place, step in steps for _here, output in outputs_of(place, step)}
     return Known(frozenset(inputs), frozenset(secrets), frozenset(outputs))
 
 
@@ -106,9 +102,10 @@ def _unknown_output(place: Place, output: str, known: Known) -> Finding:
 def _choice(found: str, names: Collection[str], what: str) -> str:
     if not names:
         return ""
-    near = difflib.get_close_matches(found, sorted(names), n=1, cutoff=0.6)
-    every = f"The {what} are {listed([name(each) for each in sorted(names)[:12]])}."
-    return f"Did you mean {name(near[0])}? {every}" if near else every
+    ordered = sorted(names)
+    near = nearest(found, ordered)
+    every = f"The {what} are {listed([name(each) for each in ordered[:12]])}."
+    return f"Did you mean {name(near)}? {every}" if near else every
 
 
 def sample(text: str) -> str:

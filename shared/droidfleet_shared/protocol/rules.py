@@ -6,13 +6,16 @@ mistake in one place is still checked everywhere else. What is not of the expect
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from droidfleet_shared.protocol.action_rules import action_findings
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.condition_rules import condition_findings, conditions_of
+from droidfleet_shared.protocol.expression_rules import expression_findings
 from droidfleet_shared.protocol.flow_rules import RawStep, flow_findings
-from droidfleet_shared.protocol.issues import Finding
+from droidfleet_shared.protocol.issues import MAX_ISSUES, Finding
+from droidfleet_shared.protocol.output_rules import output_findings
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.references import known_names, reference_findings
 from droidfleet_shared.protocol.selector_rules import Sight, selector_findings
@@ -29,27 +32,38 @@ SELECTOR_FIELDS = ("selector", "unlessVisible", "until", "to", "requireVisible",
 
 
 def rule_findings(document: Json) -> list[Finding]:
-    """Everything that the rules find wrong, in no particular order."""
-    findings = [*_nulls(document)]
+    """Everything that the rules find wrong, in no particular order; of each kind no more than can be reported."""
+    findings = _some(_nulls(document))
     if not isinstance(document, dict):
         return findings
     steps, list_findings = _steps(document)
     findings += list_findings
-    findings += _duplicate_ids(steps)
-    findings += flow_findings(steps)
-    findings += value_findings(document)
-    findings += artifact_findings(document, steps)
-    findings += reference_findings(document, known_names(document, [step for _place, step in steps]))
+    findings += _some(_duplicate_ids(steps))
+    findings += _some(flow_findings(steps))
+    findings += _some(output_findings(steps))
+    findings += _some(value_findings(document))
+    findings += _some(artifact_findings(document, steps))
+    findings += _some(reference_findings(document, known_names(document, steps)))
+    findings += _some(expression_findings(document))
+    findings += _some(_of_single_steps(steps))
+    return findings
+
+
+def _some(findings: Iterator[Finding]) -> list[Finding]:
+    """At most one more than is reported: what comes after would take time, and be cut."""
+    return list(itertools.islice(findings, MAX_ISSUES + 1))
+
+
+def _of_single_steps(steps: list[RawStep]) -> Iterator[Finding]:
     for place, step in steps:
-        findings += action_findings(place, step)
+        yield from action_findings(place, step)
         for field in SELECTOR_FIELDS:
             if field != "until" or step.get("action") == "SCROLL":
-                findings += selector_findings((*place, field), step.get(field), sight=_sight(step, field))
+                yield from selector_findings((*place, field), step.get(field), sight=_sight(step, field))
         for here, condition in conditions_of(place, step):
-            findings += condition_findings(here, condition)
+            yield from condition_findings(here, condition)
         for here, selector in _fields(place, step):
-            findings += selector_findings(here, selector, sight=Sight.TREE)
-    return findings
+            yield from selector_findings(here, selector, sight=Sight.TREE)
 
 
 def _sight(step: dict[str, Json], field: str) -> Sight:

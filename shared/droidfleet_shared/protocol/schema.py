@@ -24,7 +24,7 @@ FILES: dict[str, type[TaskTemplate]] = {"task.schema.json": Task, "template.sche
 
 
 class _Generator(GenerateJsonSchema):
-    """An optional field is left out, never null; titles that only repeat the name are noise."""
+    """An optional field is left out, never null; names have a form; titles that only repeat the name are noise."""
 
     schema_dialect = "https://json-schema.org/draft/2020-12/schema"
 
@@ -35,6 +35,12 @@ class _Generator(GenerateJsonSchema):
         described = super().default_schema(schema)
         if described.get("default", 0) is None:
             del described["default"]
+        return described
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        described = super().dict_schema(schema)
+        if "patternProperties" in described:
+            described["additionalProperties"] = False
         return described
 
     def field_title_should_be_set(self, schema: object) -> bool:

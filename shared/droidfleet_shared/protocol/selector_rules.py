@@ -1,4 +1,4 @@
-"""The rules of one selector as written: not empty, patterns that can be matched, bounded size, sight where allowed."""
+"""The rules of one selector as written: not empty, something to read, bounded size, sight where it is allowed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from enum import Enum, auto
 
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
-from droidfleet_shared.protocol.names import MAX_PATTERN_LENGTH
 from droidfleet_shared.protocol.pointers import Json, Place
-from droidfleet_shared.protocol.references import quoted_reference, sample, sample_xpath
-from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
+from droidfleet_shared.protocol.references import sample
 from droidfleet_shared.protocol.selector import (
     MAX_SELECTOR_DEPTH,
     MAX_SELECTORS,
-    MAX_XPATH_LENGTH,
-    PATTERN_FIELDS,
     RELATIONS,
-    TEXT_FIELDS,
     VISUAL_FIELDS,
 )
 from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.protocol.values import READ_FIELDS
 from droidfleet_shared.protocol.wording import listed, name, shown
-from droidfleet_shared.protocol.xpaths import xpath_problem
 
 _EMPTY_HINT = 'Say what is seen of the node; for example `{"text": "OK"}` or `{"resourceId": "buy_button"}`.'
 
@@ -66,54 +61,21 @@ def _one(place: Place, selector: dict[str, Json]) -> Iterator[Finding]:
     elif given == ["index"]:
         message = "a selector with nothing but `index` would count every node of the screen"
         yield Finding(place, ValidationCode.EMPTY_SELECTOR, message, _EMPTY_HINT)
-    if "xpath" in selector:
-        yield from _xpath(place, selector)
-    for field, value in selector.items():
-        if not isinstance(value, str):
-            continue
-        if field in TEXT_FIELDS or field == "ocrText":
-            if value and not normalise(sample(value)):
-                message = f"{shown(value)} has nothing that can be read; white space and invisible marks do not count"
-                hint = f"Write what is read, or leave {name(field)} out."
-                yield Finding((*place, field), ValidationCode.BAD_VALUE, message, hint)
-        elif field in PATTERN_FIELDS:
-            yield from pattern_findings((*place, field), value)
-
-
-def pattern_findings(place: Place, written: str) -> Iterator[Finding]:
-    """What is wrong with a regular expression; its references stand for text."""
-    if not 0 < len(written) <= MAX_PATTERN_LENGTH:
-        return
-    pattern = sample(written)
-    try:
-        compile_pattern(pattern)
-    except BadPatternError as error:
-        yield Finding(
-            place,
-            ValidationCode.BAD_REGEX,
-            f"{shown(pattern)} is not accepted: {error.reason}",
-            "The pattern has to match the whole text. For a literal one use the field without `Matches`.",
-        )
-
-
-def _xpath(place: Place, selector: dict[str, Json]) -> Iterator[Finding]:
     others = [name(field) for field in selector if field != "xpath"]
-    if others:
+    if "xpath" in selector and others:
         message = f"`xpath` is the whole selector; {listed(others)} cannot stand beside it"
         yield Finding((*place, "xpath"), ValidationCode.CONFLICTING_FIELDS, message, "Keep one or the other.")
-    expression = selector["xpath"]
-    if not isinstance(expression, str) or not 0 < len(expression) <= MAX_XPATH_LENGTH:
-        return
-    if reference := quoted_reference(expression):
-        message = f"{name(reference)} stands in quotes, and becomes a text of its own in `xpath`"
-        hint = f"Write it without the quotes; for example `//node[@text={reference}]`."
-        yield Finding((*place, "xpath"), ValidationCode.BAD_XPATH, message, hint)
-        return
-    problem = xpath_problem(sample_xpath(expression))
-    if problem:
-        message = f"{shown(expression)} is not accepted: {problem}"
-        hint = 'For example `"xpath": "//android.widget.Button[@text=\'OK\']"`; other fields are usually clearer.'
-        yield Finding((*place, "xpath"), ValidationCode.BAD_XPATH, message, hint)
+    for field, value in selector.items():
+        if field in READ_FIELDS and isinstance(value, str):
+            yield from readable_findings((*place, field), value)
+
+
+def readable_findings(place: Place, value: str) -> Iterator[Finding]:
+    """A text of which nothing remains when it is compared: it would match everything, or nothing."""
+    if value and not normalise(sample(value)):
+        message = f"{shown(value)} has nothing that can be read; white space and invisible marks do not count"
+        hint = f"Write what is read, or leave {name(str(place[-1]))} out."
+        yield Finding(place, ValidationCode.BAD_VALUE, message, hint)
 
 
 def _visual(place: Place, selector: dict[str, Json], sight: Sight) -> Iterator[Finding]:

@@ -6,6 +6,8 @@ Names only; whether something is an error was decided before. Every hint is a se
 from __future__ import annotations
 
 import difflib
+import heapq
+import itertools
 from collections.abc import Collection, Iterable
 
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
@@ -125,6 +127,12 @@ _FIELD_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
 _LONGEST_NAME = 64
 """Longer words are no misspelling of ours, and comparing them takes time."""
 
+_MAX_COMPARED = 200
+"""Words compared with one: as many as a task has steps. A document that is refused may have thousands."""
+
+_FINALISTS = 5
+"""Words compared in full: those that share the most letters. It takes time that grows with the square of the length."""
+
 
 def folded(word: str) -> str:
     """The word without what spellings differ in: case, underscores, dashes and spaces."""
@@ -137,8 +145,27 @@ def meant_action(found: str) -> str | None:
 
 
 def closest(found: str, words: Iterable[str]) -> str | None:
-    """The one of some words that was probably meant."""
+    """The one of some words of ours that was probably meant; their spelling counts loosely."""
     return _closest(found, dict.fromkeys(words, ()))
+
+
+def nearest(found: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The word that is most like ``found``, of any origin; None when none is at least ``cutoff`` like it."""
+    if len(found) > _LONGEST_NAME:
+        return None
+    matcher = difflib.SequenceMatcher(b=found, autojunk=False)
+    likely: list[tuple[float, str]] = []
+    for word in itertools.islice(words, _MAX_COMPARED):
+        if len(word) <= _LONGEST_NAME:
+            matcher.set_seq1(word)
+            if matcher.real_quick_ratio() >= cutoff and (bound := matcher.quick_ratio()) >= cutoff:
+                likely.append((bound, word))
+    best: tuple[float, str] = (cutoff, "")
+    for bound, word in heapq.nlargest(_FINALISTS, likely):
+        if bound > best[0] or not best[1]:
+            matcher.set_seq1(word)
+            best = max(best, (matcher.ratio(), word))
+    return best[1] or None
 
 
 def action_hint(found: str | None) -> str:
@@ -175,5 +202,5 @@ def _closest(found: str, known: dict[str, tuple[str, ...]], *, cutoff: float = 0
     for each, synonyms in known.items():
         for synonym in synonyms:
             spellings.setdefault(folded(synonym), each)
-    near = difflib.get_close_matches(folded(found), spellings, n=1, cutoff=cutoff)
-    return spellings[near[0]] if near else None
+    near = nearest(folded(found), spellings, cutoff=cutoff)
+    return spellings[near] if near is not None else None

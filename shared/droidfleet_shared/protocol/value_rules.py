@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import json
 import math
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place
+from droidfleet_shared.protocol.suggestions import nearest
 from droidfleet_shared.protocol.task import MAX_ARTIFACT_CHARACTERS, MAX_VALUE_CHARACTERS
 from droidfleet_shared.protocol.wording import cut, listed, name, quoted
 
@@ -80,9 +80,8 @@ def _typed(place: Place, value: Json, wanted: str) -> Iterator[Finding]:
 
 
 def _undeclared(found: str, inputs: list[str]) -> Finding:
-    near = difflib.get_close_matches(found[:128], inputs, n=1, cutoff=0.6)
-    if near:
-        hint = f"Did you mean {name(near[0])}?"
+    if near := nearest(found, inputs):
+        hint = f"Did you mean {name(near)}?"
     elif inputs:
         hint = f"The inputs are {listed([name(each) for each in inputs[:12]])}."
     else:
@@ -125,13 +124,14 @@ def _images(place: Place, step: dict[str, Json], artifacts: list[str]) -> Iterat
             continue
         wanted = value.get("artifact") if here[-1] == "image" else None
         if isinstance(wanted, str) and wanted and wanted not in artifacts:
-            near = difflib.get_close_matches(wanted, artifacts, n=1, cutoff=0.6)
+            near = nearest(wanted, artifacts)
+            written = f'"artifacts": {{{json.dumps(cut(wanted), ensure_ascii=False)}: "<base64 of a PNG>"}}'
             known = (
-                f"The artifacts are {listed([name(each) for each in artifacts])}."
+                f"The artifacts are {listed([name(each) for each in artifacts[:12]])}."
                 if artifacts
-                else (f'Add the picture at the top: `"artifacts": {{"{wanted}": "<base64 of a PNG>"}}`.')
+                else f"Add the picture at the top: {quoted(written)}."
             )
-            hint = f"Did you mean {name(near[0])}? {known}" if near else known
+            hint = f"Did you mean {name(near)}? {known}" if near else known
             message = f"the task has no artifact {name(wanted)}"
             yield Finding((*here, "artifact"), ValidationCode.UNKNOWN_ARTIFACT, message, hint)
         todo.extend(((*here, field), each) for field, each in value.items())

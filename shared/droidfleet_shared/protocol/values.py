@@ -14,11 +14,16 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
+from droidfleet_shared.protocol.phrasing import FORMS
 from droidfleet_shared.protocol.pointers import Json
+from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
 from droidfleet_shared.protocol.result import OutputValue
+from droidfleet_shared.protocol.selector import PATTERN_FIELDS, TEXT_FIELDS
 from droidfleet_shared.protocol.steps import STEP_FIELDS, StepBase
 from droidfleet_shared.protocol.task import TaskTemplate, Value
+from droidfleet_shared.protocol.text import normalise
 
 StepT = TypeVar("StepT", bound=StepBase)
 
@@ -27,8 +32,11 @@ LIST_SEPARATOR = ", "
 
 REFERENCE = re.compile(r"\$\$\{|\$\{(inputs|outputs)\.([A-Za-z_][A-Za-z0-9_]*)\}")
 
-PATTERNS = frozenset({"textMatches", "descriptionMatches", "matches"})
+PATTERNS = frozenset({*PATTERN_FIELDS, "matches"})
 """The fields in which a value is escaped."""
+
+READ_FIELDS = frozenset({*TEXT_FIELDS, "ocrText", "contains"})
+"""The fields that are compared in their normal form, of which something must remain."""
 
 XPATH = "xpath"
 
@@ -109,8 +117,20 @@ def resolve_step(step: StepT, *, inputs: Mapping[str, str], outputs: Mapping[str
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         field = next((str(token) for token in reversed(first["loc"]) if isinstance(token, str)), "")
-        raise UnfitValueError(field, first["msg"]) from None
+        raise UnfitValueError(field, _reason(first)) from None
     return resolved.model_copy(update=inner)
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Why the model refuses a text: values are texts, so that only its length and its form can be wrong."""
+    limits = error.get("ctx", {})
+    match error["type"]:
+        case "string_too_short":
+            return "it is empty with its values"
+        case "string_too_long":
+            return f"it is longer than {limits['max_length']} characters with its values"
+        case _:
+            return f"expected {FORMS.get(limits.get('pattern', ''), 'another text')}"
 
 
 def _own_fields(step: StepBase) -> Json:
@@ -139,7 +159,22 @@ def _substituted(value: Json, field: str, value_of: Callable[[re.Match[str]], st
         meant = value_of(found)
         return meant if found[0] == "$${" else written(meant)
 
-    return REFERENCE.sub(put, value)
+    meant = REFERENCE.sub(put, value)
+    if problem := _problem(field, meant):
+        raise UnfitValueError(field, problem)
+    return meant
+
+
+def _problem(field: str, meant: str) -> str:
+    """Why a text cannot stand in its field with its values in it, where no model says so; empty when it can."""
+    if field in READ_FIELDS and not normalise(meant):
+        return "nothing that can be read is left to compare with"
+    if field in PATTERNS:
+        try:
+            compile_pattern(meant)
+        except BadPatternError as error:
+            return error.reason
+    return ""
 
 
 def escaped(text: str) -> str:

@@ -1,21 +1,29 @@
 import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from droidfleet_shared.protocol.codes import ValidationCode, WarningCode
 from droidfleet_shared.protocol.issues import Validation
 from droidfleet_shared.protocol.pointers import resolve
 from droidfleet_shared.protocol.task import Task, TaskTemplate
 from droidfleet_shared.protocol.validate import validate_document, validate_task
-from support.random_tasks import VALID_TASKS
+from support.random_tasks import BROKEN_TASKS, VALID_TASKS
 from unit.protocol.strategies import TREES, Document, mutated
+
+PYDANTIC = re.compile(r"Input should|valid (string|integer|dictionary|tuple)|pydantic|discriminator|tagged", re.I)
+"""How the library behind the models would say it."""
 
 
 def check_outcome(outcome: Validation[Task] | Validation[TaskTemplate]) -> None:
     """What holds for every outcome, whatever the document."""
     assert (outcome.task is None) == bool(outcome.errors)
+    assert all(isinstance(issue.code, ValidationCode) for issue in outcome.errors)
+    assert all(isinstance(issue.code, WarningCode) for issue in outcome.warnings)
     for issue in (*outcome.errors, *outcome.warnings):
         assert issue.message
+        assert not PYDANTIC.search(issue.message + issue.hint)
         assert len(issue.message) + len(issue.hint) < 1_500
         f"{issue.path}{issue.message}{issue.hint}".encode()
         assert not any(ord(char) < 0x20 for char in issue.message + issue.hint)
@@ -33,6 +41,11 @@ def test_valid_task_is_accepted_and_comes_back_from_its_own_json(document: Docum
 
 @given(mutated())
 def test_mutated_task_is_answered_with_places_that_exist(document: Document) -> None:
+    check_outcome(validate_task(json.dumps(document)))
+
+
+@given(BROKEN_TASKS)
+def test_broken_task_is_answered_with_places_that_exist(document: Document) -> None:
     check_outcome(validate_task(json.dumps(document)))
 
 

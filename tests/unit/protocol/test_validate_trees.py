@@ -25,6 +25,11 @@ def when(condition: object) -> Document:
     return task(BACK | {"when": condition}, READ)
 
 
+def rows(*outputs: str, **fields: object) -> Document:
+    made = {"id": "rows", "action": "EXTRACT", "selector": {"text": "x"}}
+    return made | {"fields": [{"outputField": each} for each in outputs]} | fields
+
+
 VALID = [
     task(branch("last"), BACK, LAST),
     task(BACK | {"onFailure": {"goto": "last"}}, LAST),
@@ -53,6 +58,8 @@ VALID = [
     task({"id": "d", "action": "DRAG", "selector": {"text": "a"}, "byPercent": {"y": -30}}),
     task({"id": "s", "action": "SCROLL", "until": {"text": "x"}}),
     task({"id": "k", "action": "KEY", "key": "QUICK_SETTINGS"}),
+    task(READ, READ | {"id": "again"}),
+    task(READ | {"append": True}, rows("total", all=True), rows("total") | {"id": "one", "append": True}),
 ]
 
 
@@ -111,6 +118,7 @@ INVALID: list[tuple[Document, list[tuple[str, str]]]] = [
     (when({"equals": "a"}), [("/steps/0/when", "MISSING_FIELD")] * 2),
     (when({"output": "other", "equals": "a"}), [("/steps/0/when/output", "UNKNOWN_REFERENCE")]),
     (when({"output": "total", "matches": "("}), [("/steps/0/when/matches", "BAD_REGEX")]),
+    (when({"output": "total", "contains": " "}), [("/steps/0/when/contains", "BAD_VALUE")]),
     (when({"not": {"not": {"not": {"not": {"not": SEEN}}}}}), [("/steps/0/when" + "/not" * 5, "TOO_DEEP")]),
     (when({"any": [{"all": [SEEN] * 20}, SEEN]}), [("/steps/0/when", "TOO_DEEP")]),
     (when({"foreground": "not a package"}), [("/steps/0/when/foreground", "BAD_VALUE")]),
@@ -129,6 +137,12 @@ INVALID: list[tuple[Document, list[tuple[str, str]]]] = [
     (inputs(inputValues={"a": 1}), [("/inputValues/a", "UNKNOWN_FIELD")]),
     (inputs(inputs={"a": {"type": "secret"}}, inputValues={"a": 4711}), [("/inputValues/a", "WRONG_TYPE")]),
     (inputs(randomSeed=2**53), [("/randomSeed", "OUT_OF_RANGE")]),
+    # outputs
+    (task(READ, READ | {"id": "b", "append": True}), [("/steps/1/outputField", "CONFLICTING_FIELDS")]),
+    (
+        task(READ, {"id": "r", "action": "REPEAT", "steps": [rows("a", "total", all=True)]}),
+        [("/steps/1/steps/0/fields/1/outputField", "CONFLICTING_FIELDS")],
+    ),
     # references
     (click_on(text="${inputs.a}"), [("/steps/0/selector/text", "UNKNOWN_REFERENCE")]),
     (click_on(text="${outputs.a}"), [("/steps/0/selector/text", "UNKNOWN_REFERENCE")]),
@@ -239,6 +253,7 @@ def test_no_message_shows_the_value_of_an_input() -> None:
         (click_on(text="${inputs.a}"), 'Declare it; for example `"inputs": {"a": {"type": "string"}}`.'),
         (task(READ, click(selector={"text": "${outputs.totl}"})), "Did you mean `total`?"),
         (click_on(image={"artifact": "icon"}), "Add the picture at the top"),
+        (task(READ, rows("total", all=True)), "`total` is a list here, and a text in the step at /steps/0"),
     ],
 )
 def test_hint_says_what_to_write_instead(document: Document, expected: str) -> None:

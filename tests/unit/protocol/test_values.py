@@ -78,11 +78,34 @@ def test_a_value_that_does_not_fit_its_field_is_refused_with_the_field() -> None
         resolved(made, app="no package!")
 
     assert raised.value.field == "packageName"
+    assert (
+        raised.value.reason == "expected an Android package, a text of words joined by dots (letters, digits and `_`)"
+    )
 
 
-def test_an_empty_value_is_no_label() -> None:
-    with pytest.raises(UnfitValueError, match="text"):
-        resolved(step(action="CLICK", selector={"text": "${inputs.label}"}), label="")
+@pytest.mark.parametrize("nothing", ["", " ", "\u200b\u00a0"])
+@pytest.mark.parametrize("field", ["text", "textContains", "ocrText"])
+def test_a_value_that_leaves_nothing_to_compare_with_is_no_label(field: str, nothing: str) -> None:
+    with pytest.raises(UnfitValueError, match="nothing that can be read"):
+        resolved(step(action="CLICK", selector={field: "${inputs.label}"}), label=nothing)
+
+
+def test_an_empty_value_is_said_to_be_empty() -> None:
+    with pytest.raises(UnfitValueError, match="it is empty"):
+        resolved(step(action="CLICK", selector={"resourceId": "${inputs.label}"}), label="")
+
+
+def test_a_value_that_makes_a_text_too_long_is_told_the_length() -> None:
+    with pytest.raises(UnfitValueError, match="longer than 4096 characters"):
+        resolved(step(action="CLICK", selector={"text": "x${inputs.label}"}), label="y" * 4096)
+
+
+def test_a_value_that_makes_a_pattern_too_large_is_refused_before_anything_is_matched() -> None:
+    made = step(action="CLICK", selector={"textMatches": "(${inputs.v}){1,900}"})
+    assert resolved(made, v="a") != made
+
+    with pytest.raises(UnfitValueError, match="too large"):
+        resolved(made, v="abcdefghij" * 40)
 
 
 def test_a_step_without_a_dollar_is_given_back_as_it_is() -> None:
