@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from droidfleet_agent.driver.memory import Fault, MemoryPhone, Page
+from droidfleet_agent.engine.steps.select_option import OPEN_LOOKS
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
@@ -14,6 +15,10 @@ from support.shop import button
 from support.workbench import COUNTRY, drop_down, main, workbench
 
 ROW = (0, 300, 1080, 460)
+
+
+def _countries() -> Page:
+    return Page(dump(drop_down("Denmark", "Norway")), taps={"Norway": "norway"})
 
 
 def did(phone: MemoryPhone) -> list[str]:
@@ -122,10 +127,6 @@ async def test_a_row_of_the_open_list_is_not_taken_for_the_opener(clock: Virtual
     assert "has not closed" in result.message
 
 
-def _countries() -> Page:
-    return Page(dump(drop_down("Denmark", "Norway")), taps={"Norway": "norway"})
-
-
 def _preference(summary: str) -> Node:
     row = node("", ROW, node("Country", (40, 310, 400, 370)), node(summary, (40, 380, 400, 440)), clickable=True)
     return window(row)
@@ -168,19 +169,25 @@ async def test_in_a_list_that_stays_in_place_the_option_must_read_as_chosen(cloc
     assert did(phone) == ["Size", "Large"]
 
 
-async def test_an_opener_that_only_takes_the_focus_at_first_is_not_taken_for_the_list(clock: VirtualClock) -> None:
+@pytest.mark.parametrize("chosen", ["Choose", "Norway"])
+async def test_an_opener_that_only_takes_the_focus_at_first_is_not_taken_for_the_list(
+    clock: VirtualClock, chosen: str
+) -> None:
     class Slow(MemoryPhone):
+        looks = 0
+
         async def dump(self, *, deadline: Deadline, active_only: bool = False) -> str:
             shown = await super().dump(deadline=deadline, active_only=active_only)
             if self.page == "focused":
-                self.show("countries")
+                self.looks += 1
+                self.show("focused" if self.looks < OPEN_LOOKS - 1 else "countries")
             return shown
 
-    focused = main()
+    focused = main(country=chosen)
     focused.children[1].focused = True
     pages = {
-        "main": Page(dump(main()), taps={"Choose": "focused"}, swipes={"UP": "further"}),
-        "focused": Page(dump(focused), swipes={"UP": "further"}),
+        "main": Page(dump(main(country=chosen)), taps={chosen: "focused"}),
+        "focused": Page(dump(focused), taps={chosen: "main"}, swipes={"UP": "further"}),
         "further": Page(dump(main(("Row 9",)))),
         "countries": _countries(),
         "norway": Page(dump(main(country="Norway"))),
@@ -188,7 +195,51 @@ async def test_an_opener_that_only_takes_the_focus_at_first_is_not_taken_for_the
     phone = Slow(pages, start="main", clock=clock)
     result = await run_step(phone, clock, {**COUNTRY, "option": {"text": "Norway"}})
     assert result.detail is Detail.VERIFIED
-    assert did(phone) == ["Choose", "Norway"]
+    assert did(phone) == [chosen, "Norway"]
+
+
+async def test_the_opener_is_never_tapped_as_the_option_that_it_shows(clock: VirtualClock) -> None:
+    focused = main(country="Norway")
+    focused.children[1].focused = True
+    pages = {
+        "main": Page(dump(main(country="Norway")), taps={"Norway": "focused"}),
+        "focused": Page(dump(focused)),
+    }
+    phone = MemoryPhone(pages, start="main", clock=clock)
+    result = await run_step(phone, clock, {**COUNTRY, "option": {"text": "Norway"}})
+    assert result.code is StepCode.TARGET_NOT_FOUND
+    assert [done.call for done in phone.done].count("tap") == 1
+
+
+async def test_a_choice_that_changes_nothing_in_an_open_list_is_not_verified_by_the_opener(clock: VirtualClock) -> None:
+    """The opener shows what is chosen already, so only a list that closes tells that the tap was taken."""
+    opener = button("Size: Large", 100)
+    option = node("Large", (40, 300, 400, 400), class_name="Option")
+    pages = {
+        "main": Page(dump(window(opener)), taps={"Size: Large": "open"}),
+        "open": Page(dump(window(opener, option))),
+    }
+    phone = MemoryPhone(pages, start="main", clock=clock)
+    step = {"action": "SELECT_OPTION", "selector": {"text": "Size: Large"}, "option": {"text": "Large"}}
+    result = await run_step(phone, clock, {**step, "timeoutMs": 2000})
+    assert result.code is StepCode.ACTION_FAILED
+    assert did(phone) == ["Size: Large", "Large"]
+
+
+async def test_a_row_of_a_page_of_options_is_not_taken_for_the_opener(clock: VirtualClock) -> None:
+    """The page has the same window, and one text of the opener's kind, at another place."""
+    other = node("", (0, 0, 10, 10), class_name="Other")
+    row = node("Norway", (40, 600, 440, 700), clickable=True)
+    pages = {
+        "main": Page(dump(window(other, node("Choose", (40, 300, 440, 400), clickable=True))), taps={"Choose": "page"}),
+        "page": Page(dump(window(row)), taps={"Norway": "loading"}),
+        "loading": Page(dump(window(row, other))),
+    }
+    phone = MemoryPhone(pages, start="main", clock=clock)
+    step = {"action": "SELECT_OPTION", "selector": {"text": "Choose"}, "option": {"text": "Norway"}, "timeoutMs": 2000}
+    result = await run_step(phone, clock, step)
+    assert result.code is StepCode.ACTION_FAILED
+    assert "has not closed" in result.message
 
 
 async def test_two_options_alike_are_ambiguous_and_neither_is_tapped(clock: VirtualClock) -> None:
