@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from droidfleet_agent.driver.port import (
+    DRAG_HOLD_MS,
     ActionRefusedError,
     Key,
     OutcomeUnknownError,
@@ -256,7 +257,7 @@ class StepRun:
         return await self._act(
             f"drag from {start} to {end}",
             lambda: self._phone.drag(start, end, duration_ms=duration_ms, deadline=self.deadline),
-            takes_ms=duration_ms,
+            takes_ms=DRAG_HOLD_MS + duration_ms,
         )
 
     async def start_app(self, package: str, activity: str | None) -> bool:

@@ -177,6 +177,14 @@ async def test_long_press_takes_its_time_on_a_realistic_phone() -> None:
         assert phone.clock.monotonic() - before == pytest.approx(0.7)
 
 
+async def test_drag_holds_before_it_moves_on_a_realistic_phone() -> None:
+    async with wired(latency="realistic,tap=0,server_start=0,shell=0") as phone:
+        await phone.start_server()
+        before = phone.clock.monotonic()
+        await phone.call("drag", 500, 500, 500, 900, 60)
+        assert phone.clock.monotonic() - before == pytest.approx(0.8)
+
+
 async def test_server_that_starts_slowly_refuses_meanwhile() -> None:
     async with wired(latency="server_start=900") as phone:
         await phone.start_server()

@@ -21,6 +21,7 @@ from droidfleet_agent.virtual_phone import calls
 from droidfleet_agent.virtual_phone.calls import Call, CallKind
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind, FaultPlan
 from droidfleet_agent.virtual_phone.latency import LatencyProfile
+from droidfleet_agent.virtual_phone.model.touch import LONG_PRESS_MS
 from droidfleet_agent.virtual_phone.phone import VirtualPhone
 from droidfleet_agent.virtual_phone.selectors import SelectorError
 from droidfleet_agent.virtual_phone.wire import damage, rpc
@@ -342,8 +343,10 @@ def _gesture_ms(request: RpcRequest) -> float:
         match request.method:
             case "click" if len(params) >= 3:
                 return params.number(2)
-            case "swipe" | "drag" if len(params) == 5:
+            case "swipe" if len(params) == 5:
                 return params.number(4) * STEP_MS
+            case "drag" if len(params) == 5:
+                return LONG_PRESS_MS + params.number(4) * STEP_MS
             case "swipePoints":
                 return params.number(1) * STEP_MS * max(0, len(params.numbers(0)) // 2 - 1)
             case _:
