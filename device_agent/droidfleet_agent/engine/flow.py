@@ -99,6 +99,7 @@ class Flow:
             outputs=context.outputs,
             eyes=context.eyes,
             random=chance(context.seed, path, iteration, "step"),
+            secrets=context.values.secrets,
         )
         goto: str | None = None
         inner: Failure | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -25,6 +25,7 @@ from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.ending import StepFailed, text_artifact
 from droidfleet_agent.engine.look import take_look
 from droidfleet_agent.engine.messages import sentence
+from droidfleet_agent.engine.redact import redacted
 from droidfleet_agent.engine.sight import Eyes, Needs
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.parse import ScreenUnreadableError
@@ -61,7 +62,8 @@ class RepeatedNoMoreError(Exception):
 class StepRun:
     """One step while it runs.
 
-    ``task_deadline`` is the task's own; ``random`` makes the step's random choices.
+    ``task_deadline`` is the task's own; ``random`` makes the step's random choices. ``secrets`` stand in no name of an
+    artifact, which may be made of what a step read.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class StepRun:
         outputs: dict[str, OutputValue],
         eyes: Eyes,
         random: Random,
+        secrets: Sequence[str],
     ) -> None:
         self.step = step
         self.path = path
@@ -103,6 +106,7 @@ class StepRun:
         self._control = control
         self._announced = 0
         self._eyes = eyes
+        self._secrets = secrets
         self.artifacts: list[ArtifactModel] = []
         self._looks_before = 0
         self.begin(step.timeout_ms)
@@ -208,6 +212,7 @@ class StepRun:
             size_bytes=len(fit.data),
             inline=None,
         )
+        artifact = redacted(artifact, self._secrets)
         await self._observer.artifact(artifact, fit.data)
         self.artifacts.append(artifact)
 

@@ -17,7 +17,7 @@ from droidfleet_agent.engine.redact import redacted
 from droidfleet_agent.engine.run import Engine
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 from droidfleet_shared.protocol.validate import validate_task
 from droidfleet_shared.secrets import HIDDEN, SHORTEST
 from support.runs import AGENT, Recorder
@@ -30,7 +30,9 @@ TYPE: Json = {"id": "t", "action": "INPUT", "selector": {"hint": "Search"}, "val
 LONG = "correct horse battery staple, and more words than a label of a message may have"
 
 
-async def run(phone: MemoryPhone, clock: VirtualClock, secret: str, *steps: Json) -> tuple[TaskResult, Recorder]:
+async def run(
+    phone: MemoryPhone, clock: VirtualClock, secret: str, *steps: Json, observer: Recorder | None = None
+) -> tuple[TaskResult, Recorder]:
     document = {
         "schemaVersion": 1,
         "taskId": "t",
@@ -39,7 +41,7 @@ async def run(phone: MemoryPhone, clock: VirtualClock, secret: str, *steps: Json
         "inputValues": {"pin": secret},
         "steps": list(steps),
     }
-    observer = Recorder()
+    observer = observer or Recorder()
     task = validate_task(json.dumps(document)).require()
     result = await Engine(phone, clock=clock).run(
         task, execution_id="e", agent_name=AGENT, observer=observer, control=RunControl()
@@ -100,6 +102,25 @@ async def test_a_later_step_can_use_what_the_result_does_not_show(clock: Virtual
     read = {"id": "r", "action": "EXTRACT_TEXT", "selector": {"resourceId": "told"}, "outputField": "x"}
     check = {"id": "a", "action": "ASSERT", "condition": {"output": "x", "equals": "hunter2"}}
     assert (await run(showing(clock, "hunter2"), clock, "hunter2", read, check))[0].successful
+
+
+class Keeper(Recorder):
+    """Keeps what is handed over beside the results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:
+        self.names.append(artifact.name)
+
+
+async def test_an_artifact_that_is_named_after_it_is_handed_over_without_it(clock: VirtualClock) -> None:
+    read = {"id": "r", "action": "EXTRACT_TEXT", "selector": {"resourceId": "told"}, "outputField": "x"}
+    picture = {"id": "p", "action": "SCREENSHOT", "name": "of ${outputs.x}"}
+    keeper = Keeper()
+    await run(showing(clock, "hunter2"), clock, "hunter2", read, picture, observer=keeper)
+    assert keeper.names == [f"of {HIDDEN}"]
 
 
 async def test_a_raw_dump_that_is_kept_does_not_show_it(clock: VirtualClock) -> None:
