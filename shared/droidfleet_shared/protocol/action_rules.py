@@ -114,7 +114,7 @@ def _one_of(
 
 def _moves(place: Place, step: dict[str, Json]) -> Iterator[Finding]:
     offset = step.get("byPercent")
-    nowhere = isinstance(offset, dict) and offset.get("x", 0) == 0 and offset.get("y", 0) == 0
+    nowhere = isinstance(offset, dict) and offset.keys() <= {"x", "y"} and not any(offset.values())
     if nowhere or ("to" in step and isinstance(step["to"], dict) and step["to"] == step.get("selector")):
         message = "the drag ends where it starts"
         hint = "Name another node in `to`, or a distance in `byPercent`."

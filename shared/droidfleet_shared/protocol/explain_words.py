@@ -76,11 +76,14 @@ class Words:
 
     def runs(self, runs: int) -> str:
         """How often a step runs at most; empty for once."""
-        return "" if runs == 1 else self.phrase("runs", n=f"{runs:,}") if runs else self.phrase("never")
+        return "" if runs == 1 else self.phrase("runs", often=self._often(runs)) if runs else self.phrase("never")
 
     def _count(self, what: str, number: int) -> str:
         key = {0: f"no {what}", 1: f"one {what}"}.get(number, f"{what}s")
-        return self.phrase(key, n=f"{number:,}")
+        return self.phrase(key, n=f"{number:,}", often=self._often(number))
+
+    def _often(self, number: int) -> str:
+        return self.phrase({1: "once", 2: "twice"}.get(number, "times"), n=f"{number:,}")
 
     # Selectors and conditions -----------------------------------------------------------------------------------
 
@@ -158,7 +161,7 @@ class Words:
         match step:
             case ClickStep():
                 key = "CLICK" if step.times == 1 else "CLICK times"
-                yield self.phrase(key, target=target, times=step.times, interval=self.time(step.interval_ms))
+                yield self.phrase(key, target=target, often=self._often(step.times), interval=self.time(step.interval_ms))
                 if step.unless_visible is not None:
                     yield self.phrase("unless", value=self.selector(step.unless_visible))
             case LongClickStep():
@@ -169,7 +172,7 @@ class Words:
                     yield self.phrase("submit")
             case SelectOptionStep():
                 option = self.selector(step.option)
-                yield self.phrase("SELECT_OPTION", target=target, option=option, n=step.max_scrolls)
+                yield self.phrase("SELECT_OPTION", target=target, option=option, often=self._often(step.max_scrolls))
             case _:
                 assert_never(step)
 
@@ -177,7 +180,7 @@ class Words:
         match step:
             case ScrollStep():
                 area = self.selector(step.selector, otherwise="the largest that scrolls")
-                words = {"direction": self.phrase(step.direction), "target": area, "n": step.max_scrolls}
+                words = {"direction": self.phrase(step.direction), "target": area, "often": self._often(step.max_scrolls)}
                 if step.until is None:
                     yield self.phrase("SCROLL", **words)
                 else:
@@ -245,10 +248,11 @@ class Words:
             case IfStep():
                 yield self.phrase("IF", condition=self.condition(step.condition))
             case RepeatStep():
+                often = self._often(step.max_iterations)
                 if step.max_duration_ms is None:
-                    yield self.phrase("REPEAT", n=step.max_iterations)
+                    yield self.phrase("REPEAT", often=often)
                 else:
-                    yield self.phrase("REPEAT time", n=step.max_iterations, time=self.time(step.max_duration_ms))
+                    yield self.phrase("REPEAT time", often=often, time=self.time(step.max_duration_ms))
                 if step.until is not None:
                     yield self.phrase("until", condition=self.condition(step.until))
             case BranchStep():

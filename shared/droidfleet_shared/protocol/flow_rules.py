@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
-from droidfleet_shared.protocol.suggestions import nearest
+from droidfleet_shared.protocol.suggestions import closest, nearest
 from droidfleet_shared.protocol.wording import described, listed, name, shown
 
 RawStep = tuple[Place, dict[str, Json]]
@@ -37,7 +37,7 @@ def _on_failure(place: Place, value: Json, places: dict[str, Place]) -> Iterator
     here = (*place, "onFailure")
     if isinstance(value, str):
         if value not in WORDS:
-            hint = f'A jump is written `{{"goto": {shown(value).strip("`")}}}`.' if value in places else _EXAMPLE
+            hint = _word_hint(value, places)
             message = f"{shown(value)} is no word of `onFailure`; expected {_FORMS}"
             yield Finding(here, ValidationCode.BAD_VALUE, message, hint)
         return
@@ -58,6 +58,13 @@ def _on_failure(place: Place, value: Json, places: dict[str, Place]) -> Iterator
             yield Finding((*here, "goto"), ValidationCode.WRONG_TYPE, message, _EXAMPLE)
     else:
         yield from _jump(place, (*here, "goto"), goto, places)
+
+
+def _word_hint(found: str, places: dict[str, Place]) -> str:
+    if found in places:
+        return f'A jump is written `{{"goto": {shown(found).strip("`")}}}`.'
+    meant = closest(found, WORDS)
+    return f"Did you mean `{meant}`?" if meant else _EXAMPLE
 
 
 def _jump(place: Place, here: Place, goto: str, places: dict[str, Place]) -> Iterator[Finding]:

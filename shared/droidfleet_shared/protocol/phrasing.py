@@ -59,7 +59,7 @@ _OBJECTS = {
     "After": ("after", "`after`"),
     "Goto": ("goto", "`onFailure`"),
     "InputDeclaration": ("input", "the declaration of an input"),
-    "ExtractField": ("field", "a field of EXTRACT"),
+    "ExtractField": ("field", "an entry of `fields`"),
     "ImageSelector": ("image", "`image`"),
     "PointSelector": ("point", "`point`"),
     "Offset": ("offset", "`byPercent`"),
@@ -216,10 +216,14 @@ def _elsewhere(at: Located) -> dict[str, str]:
         for field in definitions["Condition"]["properties"]:
             example = f'`"condition": {{{json.dumps(field)}: ...}}`'
             places.setdefault(folded(field), f"{name(field)} stands in a condition: {example}.")
-    if at.where != "selector":
+    if at.where == "selector":
+        for field in ("visible", "gone"):
+            places[folded(field)] = "Here stands a selector alone; write what is in it in its place."
+    else:
+        around, whose = ("visible", "a") if at.where == "condition" else ("selector", "a step's")
         for field in definitions["Selector"]["properties"]:
-            example = f'`"selector": {{{json.dumps(field)}: ...}}`'
-            places.setdefault(folded(field), f"{name(field)} stands in a step's selector: {example}.")
+            example = f'`"{around}": {{{json.dumps(field)}: ...}}`'
+            places.setdefault(folded(field), f"{name(field)} stands in {whose} selector: {example}.")
     for field in at.root["properties"]:
         there = places.get(folded(field))
         at_top = "at the top of the document"
@@ -232,9 +236,11 @@ def _example(at: Located) -> str:
         meant = closest(at.value, at.schema["enum"])
         if meant is not None:
             return f"Did you mean {name(meant)}?"
-    examples = at.schema.get("examples")
+    examples, place = at.schema.get("examples"), at.place
+    if not examples:  # what stands in a list, or under a name that the author chose: the whole of it is an example
+        examples, place = at.parent.get("examples"), at.place[:-1]
     if not examples:
         return ""
     value = json.dumps(examples[0], ensure_ascii=False)
-    text = f'"{at.place[-1]}": {value}' if at.place and isinstance(at.place[-1], str) else value
+    text = f'"{place[-1]}": {value}' if place and isinstance(place[-1], str) else value
     return f"For example `{text}`."

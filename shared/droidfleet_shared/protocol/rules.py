@@ -126,7 +126,10 @@ def _steps(document: dict[str, Json]) -> tuple[list[RawStep], list[Finding]]:
 
 
 def _empty(place: Place) -> Finding:
-    hint = 'For example `"steps": [{"id": "back", "action": "BACK"}]`.'
+    field = place[-1]
+    hint = f'For example `"{field}": [{{"id": "back", "action": "BACK"}}]`.'
+    if field == "else":
+        hint += " Or leave it out."
     return Finding(place, ValidationCode.EMPTY_STEPS, "the list has no steps; expected at least one", hint)
 
 

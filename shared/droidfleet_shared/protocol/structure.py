@@ -55,7 +55,7 @@ def check(model: type[TaskT], document: Json) -> tuple[TaskT | None, list[Findin
 def _all_errors(document: Json, error: ValidationError) -> Iterator[ErrorDetails]:
     """The errors, and those that pydantic does not look for in a step whose action it does not know."""
     for each in error.errors(include_url=False, include_input=False):
-        if _rules_report(each):
+        if _rules_report(each) or _length_is_right(document, each):
             continue
         yield each
         if each["type"] in {"union_tag_invalid", "union_tag_not_found"}:
@@ -74,11 +74,23 @@ def _rules_report(error: ErrorDetails) -> bool:
     return (of_value or of_default) and loc[-1] != KEY
 
 
-def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[ErrorDetails]:
-    step = document
+def _length_is_right(document: Json, error: ErrorDetails) -> bool:
+    """Whether only the items that are valid are too few: pydantic counts those, and reports the others anyway."""
+    if error["type"] != "too_short":
+        return False
+    return bool(_at(document, error["loc"]))
+
+
+def _at(document: Json, loc: tuple[int | str, ...]) -> Json:
+    value = document
     for position, token in enumerate(loc):
         if not _is_tag(loc, position):
-            step = _child(step, token)
+            value = _child(value, token)
+    return value
+
+
+def _errors_in_step(document: Json, loc: tuple[int | str, ...]) -> Iterator[ErrorDetails]:
+    step = _at(document, loc)
     if not isinstance(step, dict):
         return
     written = step.get("action")

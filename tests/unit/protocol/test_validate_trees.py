@@ -211,6 +211,14 @@ INVALID: list[tuple[Document, list[tuple[str, str]]]] = [
         [("/steps/0/maxItems", "CONFLICTING_FIELDS")],
     ),
     (
+        task({"id": "e", "action": "EXTRACT", "selector": {"text": "a"}, "fields": [{}]}),
+        [("/steps/0/fields/0", "MISSING_FIELD")],
+    ),
+    (
+        task({"id": "d", "action": "DRAG", "selector": {"text": "a"}, "byPercent": {"dx": 5}}),
+        [("/steps/0/byPercent/dx", "UNKNOWN_FIELD")],
+    ),
+    (
         task({"id": "e", "action": "EXTRACT", "selector": {"text": "a"}, "fields": []}),
         [("/steps/0/fields", "OUT_OF_RANGE")],
     ),

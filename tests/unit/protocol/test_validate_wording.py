@@ -1,12 +1,26 @@
 """Messages and hints: a person or a program must be able to repair the document from them alone."""
 
+import json
+import re
+
 import pytest
 
+from droidfleet_shared.protocol import phrasing, synonyms
+from droidfleet_shared.protocol.schema import schema_of
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
+from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.wording import listed
-from unit.protocol.documents import click, click_on, errors, task
+from unit.protocol.documents import Document, click, click_on, errors, task
 
 BACK = {"id": "back", "action": "BACK"}
+
+
+def asking(**condition: object) -> Document:
+    return task({"id": "a", "action": "ASSERT", "condition": condition})
+
+
+def reading(**field: object) -> Document:
+    return task({"id": "e", "action": "EXTRACT", "selector": {"text": "x"}, "fields": [field]})
 
 
 def said(document: object, path: str) -> str:
@@ -106,6 +120,45 @@ def test_misspelt_task_field_is_recognised(written: str, meant: str) -> None:
     assert f"Did you mean `{meant}`?" in said(document, f"/{written}")
 
 
+@pytest.mark.parametrize(
+    ("document", "path", "meant"),
+    [
+        (asking(exists={"text": "x"}), "/steps/0/condition/exists", "visible"),
+        (asking(notVisible={"text": "x"}), "/steps/0/condition/notVisible", "gone"),
+        (asking(**{"and": []}), "/steps/0/condition/and", "all"),
+        (asking(Or=[]), "/steps/0/condition/Or", "any"),
+        (asking(packageName="a.b"), "/steps/0/condition/packageName", "foreground"),
+        (reading(outputField="a", attr="text"), "/steps/0/fields/0/attr", "attribute"),
+        (reading(name="a"), "/steps/0/fields/0/name", "outputField"),
+        (reading(outputField="a", attribute="content-desc"), "/steps/0/fields/0/attribute", "description"),
+        (click_on(image={"file": "a"}), "/steps/0/selector/image/file", "artifact"),
+        (click_on(point={"x": 1, "yPercent": 1}, allowPoint=True), "/steps/0/selector/point/x", "xPercent"),
+        (task(BACK | {"onFailure": "continue"}), "/steps/0/onFailure", "CONTINUE"),
+        (task(BACK | {"onFailure": "ignore"}), "/steps/0/onFailure", "CONTINUE"),
+        (task(inputs={"a": {"type": "int", "default": 1}}), "/inputs/a/type", "integer"),
+        (task(inputs={"a": {"type": "string", "value": ""}}), "/inputs/a/value", "default"),
+        (task({"id": "d", "action": "DELAY", "durationMs": 1}), "/steps/0/durationMs", "minMs"),
+        (task({"id": "r", "action": "REPEAT", "count": 1, "steps": [BACK]}), "/steps/0/count", "maxIterations"),
+    ],
+)
+def test_misspelt_word_of_another_object_is_recognised(document: Document, path: str, meant: str) -> None:
+    assert f"Did you mean `{meant}`?" in said(document, path)
+
+
+def test_every_synonym_is_of_a_word_of_ours() -> None:
+    definitions = schema_of(Task)["$defs"]
+    fields = {title: set(definition.get("properties", ())) for title, definition in definitions.items()}
+    fields["step"] = set().union(*(fields[step.__name__] for step in IMPLEMENTED_ACTIONS.values()))
+    objects = {word: fields[title] for title, (word, _) in phrasing._OBJECTS.items()} | {
+        "step": fields["step"],
+        "task": set(schema_of(Task)["properties"]),
+    }
+    assert set(synonyms.ACTIONS) <= set(IMPLEMENTED_ACTIONS)
+    assert [where for where, known in synonyms.FIELDS.items() if not set(known) <= objects[where]] == []
+    words = set(re.findall(r'"([^"]+)"', json.dumps(definitions)))
+    assert set(synonyms.VALUES) <= words
+
+
 def test_field_that_stands_already_is_not_suggested() -> None:
     assert "Did you mean" not in said(task(click(key="x")), "/steps/0/key")
 
@@ -124,6 +177,9 @@ def test_field_that_stands_already_is_not_suggested() -> None:
             "`REPEAT` steps, and at the top of the document.",
         ),
         (task(timeoutMs=1), "/timeoutMs", "Did you mean `maxDurationMs`?"),
+        (asking(text="Done"), "/steps/0/condition/text", 'stands in a selector: `"visible": {"text": ...}`'),
+        (click_on(visible={"text": "Done"}), "/steps/0/selector/visible", "Here stands a selector alone"),
+        (task(BACK | {"after": {"gone": {}}}), "/steps/0/after/gone", 'in a condition: `"condition": {"gone": ...}`'),
     ],
 )
 def test_field_in_the_wrong_place_is_sent_to_the_right_one(document: object, path: str, expected: str) -> None:
@@ -170,6 +226,7 @@ def test_wrong_value_of_a_selector_is_explained(selector: dict[str, object], fie
     ("step", "expected"),
     [
         (5, "expected a step, an object with `id` and `action`"),
+        (5, 'For example `"steps": [{'),
         ({"id": "a"}, "a step has no `action` | The actions are"),
         ({"id": "a", "action": "CLICK"}, 'Add it; for example `"selector": {"text": "Add to cart"}`.'),
         ({"id": "a", "action": "INPUT", "selector": {"text": "x"}}, "an `INPUT` step must have `value`: a text"),
@@ -185,6 +242,9 @@ def test_wrong_step_is_explained(step: object, expected: str) -> None:
     [
         ([], "", "found an empty list; expected a task, an object"),
         (task(steps={}), "/steps", "found an empty object; expected a list of steps"),
+        (task(inputs={"a": "string"}), "/inputs/a", 'For example `"inputs": {"item": {"type": "string"}}`.'),
+        (task(inputs={"a b": {"type": "string", "default": ""}}), "/inputs/a b", 'For example `"inputs": {"item": '),
+        (task(artifacts={"a": 5}), "/artifacts/a", 'For example `"artifacts": {"cart_icon": '),
         (task(BACK, BACK), "/steps/1/id", "the id `back` is used already, by the step at /steps/0"),
         (task(taskId="x" * 5000), "/taskId", "…` (5,000 characters) is out of range"),
         (task(taskId="a\u202eb\x00"), "/taskId", '`"a\\u202eb\\u0000"`'),
