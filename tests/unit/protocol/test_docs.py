@@ -14,6 +14,7 @@ from droidfleet_shared.protocol.result import ResultModel, StepResult, TaskResul
 from droidfleet_shared.protocol.schema import JsonSchema, schema_of
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS, StepBase
+from droidfleet_shared.protocol.steps.reading import Attribute, ExtractField
 from droidfleet_shared.protocol.task import InputDeclaration, Task
 from droidfleet_shared.protocol.validate import validate_document
 from unit.protocol.documents import click, task
@@ -99,6 +100,36 @@ def test_table_of_the_action_is_the_model(action: str) -> None:
     model = IMPLEMENTED_ACTIONS[action]
     own = {name: field for name, field in model.model_fields.items() if name not in {*StepBase.model_fields, "action"}}
     agrees(table(f"actions/{action}.md", "Fields"), own, schema_of(Task)["$defs"][model.__name__])
+
+
+@pytest.mark.parametrize("action", IMPLEMENTED_ACTIONS)
+def test_page_of_the_action_says_what_differs_of_the_common_fields(action: str) -> None:
+    text = PAGES[f"actions/{action}.md"]
+    model = IMPLEMENTED_ACTIONS[action]
+    for name, common in StepBase.model_fields.items():
+        own = model.model_fields[name]
+        if own.is_required() != common.is_required():
+            assert f"`{own.alias}` is the app" in text
+            assert "it is required" in " ".join(text.split())
+        elif own.default != common.default:
+            assert f"`{own.alias}` is {own.default} when it is left out" in text
+
+
+@pytest.mark.parametrize("action", IMPLEMENTED_ACTIONS)
+def test_codes_of_the_action_are_codes_and_details(action: str) -> None:
+    named = set(re.findall(r"`([A-Z_]+)`", section(f"actions/{action}.md", "Codes")))
+    assert named <= {*StepCode, *Detail}
+    assert "OK" in named
+    assert named & ({*Detail} - {""})
+    if IMPLEMENTED_ACTIONS[action].touches:
+        assert {"ACTION_FAILED", "OUTCOME_UNKNOWN"} <= named
+
+
+def test_table_of_a_field_to_extract_is_the_model() -> None:
+    schema = schema_of(Task)["$defs"]["ExtractField"]
+    rows = table("actions/EXTRACT.md", "One of `fields`")
+    agrees(rows, dict(ExtractField.model_fields), schema)
+    assert {*Attribute} <= set(re.findall(r"`(\w+)`", rows["attribute"][3]))
 
 
 def test_table_of_the_selector_is_the_model() -> None:
