@@ -31,12 +31,12 @@ def explanation_view(explanation: Explanation, warnings: Sequence[Issue], *, lan
     tree = Tree(cell(explanation.task_id, "bold"), guide_style="dim")
     _grow(tree, explanation.steps, words)
     total = words.joined([words.bound(explanation.bound)])
-    parts: list[RenderableType] = [tree, Text(), cell(f"{words.phrase('Bound')}: {total}")]
+    parts: list[RenderableType] = [tree, Text(), cell(words.phrase("Bound", bound=total))]
     if warnings:
-        parts += [Text(), cell(f"{words.phrase('Warnings')}:", "bold")]
+        parts += [Text(), cell(words.phrase("Warnings"), "bold")]
         parts += [Text(f"  {issue_text(issue)}") for issue in warnings]
     if explanation.references:
-        parts += [Text(), cell(f"{words.phrase('References')}:", "bold")]
+        parts += [Text(), cell(words.phrase("References"), "bold")]
         parts += [cell(f"  {each.name}: {each.resolves}") for each in explanation.references]
     return Group(*parts)
 

@@ -161,7 +161,9 @@ class Words:
         match step:
             case ClickStep():
                 key = "CLICK" if step.times == 1 else "CLICK times"
-                yield self.phrase(key, target=target, often=self._often(step.times), interval=self.time(step.interval_ms))
+                yield self.phrase(
+                    key, target=target, often=self._often(step.times), interval=self.time(step.interval_ms)
+                )
                 if step.unless_visible is not None:
                     yield self.phrase("unless", value=self.selector(step.unless_visible))
             case LongClickStep():
@@ -180,7 +182,11 @@ class Words:
         match step:
             case ScrollStep():
                 area = self.selector(step.selector, otherwise="the largest that scrolls")
-                words = {"direction": self.phrase(step.direction), "target": area, "often": self._often(step.max_scrolls)}
+                words = {
+                    "direction": self.phrase(step.direction),
+                    "target": area,
+                    "often": self._often(step.max_scrolls),
+                }
                 if step.until is None:
                     yield self.phrase("SCROLL", **words)
                 else:

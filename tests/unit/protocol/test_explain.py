@@ -265,3 +265,8 @@ def test_a_secret_is_never_shown(language: Language) -> None:
 
 def test_texts_of_the_document_cannot_disturb_a_terminal() -> None:
     assert "\x1b" not in repr(first({"action": "CLICK", "selector": {"text": "\x1b[2J\u202e"}}))
+
+
+def test_once_and_twice_are_words() -> None:
+    assert first({"action": "SCROLL", "maxScrolls": 1}).does == "scroll down in what scrolls, at most once"
+    assert first({"action": "REPEAT", "maxIterations": 2} | REQUIRED["REPEAT"]).does == "repeat at most twice"
