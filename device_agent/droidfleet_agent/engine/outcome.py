@@ -55,7 +55,7 @@ async def act(run: StepRun, step: StepBase, execute: Execute) -> StepDone:
         await _look_before(run, step)
     tried = await _try(run, step, execute)
     if step.redo and tried.failure is not None:
-        left_ms = await _left_to_repeat(run, step, tried)
+        left_ms = await _left_to_repeat(run, step, tried, wants)
         if left_ms is not None:
             run.wants = wants
             run.begin(left_ms)
@@ -123,15 +123,18 @@ async def _look_before(run: StepRun, step: StepBase) -> None:
         await wait_until(run, lambda _matcher: True, in_front=False)
 
 
-async def _left_to_repeat(run: StepRun, step: StepBase, tried: _Tried) -> int | None:
-    """How many milliseconds the repetition has, or None when the action is not to be repeated."""
+async def _left_to_repeat(run: StepRun, step: StepBase, tried: _Tried, wants: Wants) -> int | None:
+    """How many milliseconds the repetition has, or None when the action is not to be repeated.
+
+    ``wants``: of the looks of the action, which those that watch for an effect are compared with.
+    """
     if run.task_deadline.passed:
         return None
     if step.after is not None and needs_look(step.after.condition):
         return step.timeout_ms if run.unchanged else None
     # Nothing has looked for the effect yet: it may be on its way.
     quiet_ms = min(QUIET_MS, step.timeout_ms // 2)
-    run.wants = Wants()
+    run.wants = Wants(sight=wants.sight)
     run.begin(quiet_ms)
 
     def still(_matcher: Matcher) -> bool | Missing:

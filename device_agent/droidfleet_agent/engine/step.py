@@ -30,12 +30,14 @@ from droidfleet_agent.engine.sight import Eyes, Needs
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.parse import ScreenUnreadableError
 from droidfleet_agent.screen.picture import fitting
-from droidfleet_agent.screen.same import same_screen
+from droidfleet_agent.screen.same import same_picture, same_screen
+from droidfleet_agent.screen.sights import is_visual
 from droidfleet_agent.vision.port import UnreadablePictureError
 from droidfleet_shared.artifacts import MAX_ARTIFACT_BYTES
 from droidfleet_shared.clock import Clock, Deadline
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, TargetModel
+from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import StepBase
 
 RETRY_PAUSE_S = 0.1
@@ -167,11 +169,19 @@ class StepRun:
             self.deciding_look = matcher
         elif self.step.redo and not self.changed:
             self._looks_since += 1
-            before = self.deciding_look
-            self.changed = before is None or not same_screen(before.screen, matcher.screen)
+            self.changed = not self._as_decided_on(matcher)
         if self._repeating and self.changed:
             raise RepeatedNoMoreError
         return matcher
+
+    def _as_decided_on(self, matcher: Matcher) -> bool:
+        """Whether a look shows what the deciding one did. Where no tree holds the target, equal trees show nothing."""
+        before = self.deciding_look
+        if before is None or not same_screen(before.screen, matcher.screen):
+            return False
+        selector = getattr(self.step, "selector", None)
+        on_picture = isinstance(selector, Selector) and is_visual(selector)
+        return not on_picture or same_picture(before.sights, matcher.sights)
 
     async def keyboard_shown(self) -> bool:
         """Whether the phone says that its keyboard is shown.
@@ -342,11 +352,13 @@ class StepRun:
             ) from error
         except PhoneUnavailableError as error:
             self.dispatched -= 1
-            return await self._again(StepCode.DEVICE_UNAVAILABLE, f"The {what} was not sent: {sentence(error.message)}")
+            failed = StepCode.DEVICE_UNAVAILABLE, f"The {what} was not sent: {sentence(error.message)}"
+            return await self._again(*failed, takes_ms)
         except ActionRefusedError as error:
             if error.code in never_again:
                 raise StepFailed(StepCode.ACTION_FAILED, f"{sentence(error.message)} {error.hint}".strip()) from error
-            return await self._again(StepCode.ACTION_FAILED, f"The phone refused the {what}: {sentence(error.message)}")
+            failed = StepCode.ACTION_FAILED, f"The phone refused the {what}: {sentence(error.message)}"
+            return await self._again(*failed, takes_ms)
         if not prepares:
             self._acted, self._repeating = True, False
         if not done:
@@ -355,14 +367,14 @@ class StepRun:
             )
         return True
 
-    async def _again(self, code: StepCode, message: str) -> bool:
+    async def _again(self, code: StepCode, message: str, takes_ms: int) -> bool:
         await self.pause(RETRY_PAUSE_S)
-        if self._too_late_to_act():
+        if self._too_late_to_act(takes_ms):
             raise StepFailed(
-                code, f"{message} This went on until the deadline of {self.limit_ms} ms.", out_of_time=True
+                code, f"{message} This went on while there was time, within {self.limit_ms} ms.", out_of_time=True
             )
         return False
 
-    def _too_late_to_act(self, takes_ms: int = 0) -> bool:
+    def _too_late_to_act(self, takes_ms: int) -> bool:
         reserve = min(ACTION_RESERVE_S, ACTION_RESERVE_SHARE * self.limit_ms / 1000)
         return self.deadline.remaining() < reserve + takes_ms / 1000

@@ -94,7 +94,7 @@ class Matcher:
 
     def __init__(self, screen: Screen, sights: Sights = NOTHING_SEEN) -> None:
         self.screen = screen
-        self._sights = sights
+        self.sights = sights
         self._nodes: list[Node] = list(screen.root.walk()) if screen.root is not None else []
         self._order = {id(node): position for position, node in enumerate(self._nodes)}
         self._normal: dict[str, str] = {}
@@ -175,7 +175,7 @@ class Matcher:
             _UnclearError: a relation does not name exactly one node.
         """
         if is_visual(selector):
-            return _Matches(seen_nodes(selector, self.screen, self._sights), 0)
+            return _Matches(seen_nodes(selector, self.screen, self.sights), 0)
         if selector.xpath is not None:
             found: list[Node] = self._window_tree().find(selector.xpath)
         else:

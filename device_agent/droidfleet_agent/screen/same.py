@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from droidfleet_agent.screen.node import Node, Screen
+from droidfleet_agent.screen.sights import Sights
 
 
 def same_screen(one: Screen, other: Screen) -> bool:
@@ -18,6 +19,13 @@ def same_screen(one: Screen, other: Screen) -> bool:
     if (one.package, one.rotation, one.keyboard is None) != (other.package, other.rotation, other.keyboard is None):
         return False
     return same_tree(one.root, other.root)
+
+
+def same_picture(one: Sights, other: Sights) -> bool:
+    """Whether ``other`` shows all that was seen on ``one``, and no more texts. Nothing seen is like nothing else."""
+    if not one.texts and not any(one.images.values()):
+        return False
+    return one.texts == other.texts and all(other.images.get(image) == seen for image, seen in one.images.items())
 
 
 def same_tree(one: Node, other: Node) -> bool:
