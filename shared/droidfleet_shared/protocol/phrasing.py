@@ -224,6 +224,9 @@ def _elsewhere(at: Located) -> dict[str, str]:
         for field in definitions["Selector"]["properties"]:
             example = f'`"{around}": {{{json.dumps(field)}: ...}}`'
             places.setdefault(folded(field), f"{name(field)} stands in {whose} selector: {example}.")
+    if at.where == "step":
+        for word in ("seconds", "ms", "milliseconds", "duration", "sleep", "pause"):
+            places.setdefault(word, 'To pause there is an action of its own: `"action": "DELAY", "minMs": 3000`.')
     for field in at.root["properties"]:
         there = places.get(folded(field))
         at_top = "at the top of the document"
@@ -233,6 +236,8 @@ def _elsewhere(at: Located) -> dict[str, str]:
 
 def _example(at: Located) -> str:
     if "enum" in at.schema and isinstance(at.value, str):
+        if at.place[-1] == "key" and folded(at.value).removeprefix("keycode") == "back":
+            return "For Back there is the action `BACK`."
         meant = closest(at.value, at.schema["enum"])
         if meant is not None:
             return f"Did you mean {name(meant)}?"

@@ -89,7 +89,8 @@ def field_hint(
 
 def _closest(found: str, known: dict[str, tuple[str, ...]], *, cutoff: float = 0.7) -> str | None:
     spellings = {folded(each): each for each in known}
-    for each, others in known.items():
+    # An action's own fields come after those of every step, and are meant sooner.
+    for each, others in reversed(known.items()):
         for synonym in others:
             spellings.setdefault(folded(synonym), each)
     near = nearest(folded(found), spellings, cutoff=cutoff)

@@ -6,7 +6,7 @@ Every spelling is compared without case, underscores, dashes and spaces. A test 
 from __future__ import annotations
 
 ACTIONS: dict[str, tuple[str, ...]] = {
-    "CLICK": ("tap", "press", "touch", "single_click", "click_element", "click_on"),
+    "CLICK": ("tap", "press", "touch", "single_click", "click_element", "click_on", "double_click", "double_tap"),
     "INPUT": ("type", "set_text", "enter_text", "input_text", "type_text", "send_keys", "fill", "write", "enter"),
     "BACK": ("go_back", "press_back", "navigate_back"),
     "WAIT": ("wait_for", "wait_until", "wait_for_element", "wait_visible", "expect", "see"),
@@ -16,7 +16,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "DELAY": ("sleep", "pause"),
     "OPEN": ("launch", "launch_app", "start", "start_app", "open_app", "start_activity"),
     "STOP_APP": ("stop", "close", "close_app", "kill", "kill_app", "force_stop"),
-    "SCROLL": ("scroll_to", "scroll_down", "scroll_up", "scroll_until", "fling"),
+    "SCROLL": ("scroll_to", "scroll_down", "scroll_up", "scroll_until", "swipe_until", "fling"),
     "SWIPE": ("swipe_up", "swipe_down", "swipe_left", "swipe_right"),
     "DRAG": ("drag_and_drop", "drag_to"),
     "SELECT_OPTION": ("select", "choose", "pick", "select_from_list"),
