@@ -91,6 +91,18 @@ async def test_the_keyboard_of_a_rotated_phone_covers_its_whole_width(clock: Vir
     assert [(done.call, done.target) for done in phone.done] == [("hide_keyboard", ""), ("tap", "Pay")]
 
 
+@pytest.mark.parametrize("rotation", [1, 3])
+async def test_a_target_is_clipped_in_the_frame_of_the_rotated_phone(clock: VirtualClock, rotation: int) -> None:
+    """Upright, all of it would lie outside the display (field case F15)."""
+    whole = (0, 0, HEIGHT, WIDTH)
+    pay = node("Pay", (2000, 900, 2600, 1300), clickable=True)
+    phone = MemoryPhone({"p": Page(dump(window(pay, bounds=whole), rotation=rotation))}, start="p", clock=clock)
+    result = await run_step(phone, clock, {"action": "CLICK", "selector": {"text": "Pay"}})
+    assert phone.done[0].point == (2200, 990)
+    assert result.target is not None
+    assert (result.target.bounds.right, result.target.bounds.bottom) == (HEIGHT, WIDTH)
+
+
 async def test_a_keyboard_beside_the_button_is_left_alone(clock: VirtualClock) -> None:
     phone = shop(clock)
     phone.keyboard_open = True
