@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -69,6 +69,18 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing], *, 
         await run.pause(FIRST_PAUSE_S if missing is not None and missing.settling else pause)
         pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE_S)
     raise _given_up(run, missing, silence)
+
+
+async def until_sent(run: StepRun, act: Callable[[], Awaitable[bool]]) -> None:
+    """Does what needs no target, again as long as it certainly did not happen.
+
+    In between it looks: looking is what repairs the way to the phone.
+
+    Raises:
+        StepFailed, RunCancelled.
+    """
+    while not await act():
+        await wait_until(run, lambda matcher: matcher, in_front=False)
 
 
 def in_front_or_missing(run: StepRun, screen: Screen) -> Missing | None:

@@ -15,8 +15,8 @@ from support.screens import PACKAGE, dump, node, window
 
 OTHER = "com.example.mail"
 LAUNCHER = "com.example.launcher"
-OPEN = {"action": "OPEN", "packageName": PACKAGE}
-STOP = {"action": "STOP_APP", "packageName": PACKAGE}
+OPEN: dict[str, object] = {"action": "OPEN", "packageName": PACKAGE}
+STOP: dict[str, object] = {"action": "STOP_APP", "packageName": PACKAGE}
 
 
 def page(label: str, package: str, activity: str = ".MainActivity") -> Page:
@@ -144,6 +144,18 @@ async def test_a_start_that_did_not_happen_is_tried_again_without_stopping_again
     phone.fail("start_app", Fault.REFUSED, Fault.DIES_BEFORE)
     result = await run_step(phone, clock, {**OPEN, "stopFirst": True})
     assert (result.detail, did(phone)) == (Detail.IN_FRONT, ["stop_app", "start_app"])
+
+
+@pytest.mark.parametrize("step", [OPEN, STOP])
+async def test_between_two_tries_a_look_repairs_the_way_to_the_phone(
+    clock: VirtualClock, step: dict[str, object]
+) -> None:
+    phone = phone_with(clock)
+    plain = await run_step(phone_with(clock), clock, step)
+    phone.fail("start_app", Fault.DIES_BEFORE)
+    phone.fail("stop_app", Fault.DIES_BEFORE)
+    result = await run_step(phone, clock, step)
+    assert (result.successful, result.looks) == (True, plain.looks + 1)
 
 
 async def test_a_phone_that_gives_no_look_is_not_told_to_start_anything(clock: VirtualClock) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from droidfleet_agent.driver.memory import Call, Fault, MemoryPhone
 from droidfleet_agent.driver.port import ScreenState
-from droidfleet_shared.clock import VirtualClock
+from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from support.cancels import cancelled_after
 from support.runs import run_step
 from support.screens import PACKAGE
-from support.shop import shop
+from support.shop import pages, shop
 
 WAKE = {"action": "WAKE"}
 AWAKE = ScreenState(on=True, locked=False, secure=False)
@@ -109,6 +109,21 @@ async def test_what_did_not_happen_is_done_again(clock: VirtualClock, fault: Fau
     phone.fail("dismiss_lock", fault)
     assert (await run_step(phone, clock, WAKE)).detail is Detail.VERIFIED
     assert did(phone) == ["wake", "dismiss_lock"]
+
+
+async def test_the_way_to_the_phone_is_repaired_by_a_look_before_it_is_told_again(clock: VirtualClock) -> None:
+    """The state is asked of the phone's shell, which answers also while the server that presses keys is down."""
+
+    class Down(MemoryPhone):
+        async def wake(self, *, deadline: Deadline) -> bool:
+            if "dump" not in self.calls:
+                self.fail("wake", Fault.DIES_BEFORE)
+            return await super().wake(deadline=deadline)
+
+    phone = Down(pages(), start="home", clock=clock)
+    phone.screen = DARK
+    result = await run_step(phone, clock, WAKE)
+    assert (result.detail, did(phone), result.looks) == (Detail.VERIFIED, ["wake"], 1)
 
 
 async def test_a_phone_that_does_not_tell_its_state_for_a_moment_is_asked_again(clock: VirtualClock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from droidfleet_agent.engine.ending import StepDone
 from droidfleet_agent.engine.step import StepRun
-from droidfleet_agent.engine.wait import Missing, wait_until
+from droidfleet_agent.engine.wait import Missing, until_sent, wait_until
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import StopAppStep
@@ -12,8 +12,7 @@ from droidfleet_shared.protocol.steps import StopAppStep
 
 async def stop_app(run: StepRun, step: StopAppStep) -> StepDone:
     """An app that did not run is stopped already; Android does not tell the two apart."""
-    while not await run.stop_app(step.package_name):
-        continue  # it certainly was not stopped; the pause after a refusal bounds this with the deadline
+    await until_sent(run, lambda: run.stop_app(step.package_name))
 
     def gone(matcher: Matcher) -> bool | Missing:
         if matcher.screen.package != step.package_name:

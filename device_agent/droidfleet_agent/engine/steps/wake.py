@@ -8,24 +8,23 @@ from droidfleet_agent.driver.port import PhoneUnavailableError, ScreenState
 from droidfleet_agent.engine.ending import StepDone, StepFailed
 from droidfleet_agent.engine.messages import sentence
 from droidfleet_agent.engine.step import RETRY_PAUSE_S, StepRun
-from droidfleet_agent.engine.wait import wait_until
+from droidfleet_agent.engine.wait import until_sent, wait_until
 from droidfleet_shared.protocol.codes import Detail, StepCode
 
 
 async def wake(run: StepRun) -> StepDone:
     """Does only what is missing, and sees it done. A lock screen with a secret is never touched."""
     state = await _state(run)
-    while not state.on:
-        if await run.wake():
-            state = await _until(run, lambda now: now.on, "The display was woken and stays dark.")
+    if not state.on:
+        await until_sent(run, run.wake)
+        state = await _until(run, lambda now: now.on, "The display was woken and stays dark.")
     if state.locked:
         if state.secure:
             raise StepFailed(
                 StepCode.ACTION_FAILED,
                 "The lock screen asks for a secret. Unlock the phone by hand, or set its lock screen to none or swipe.",
             )
-        while not await run.dismiss_lock():
-            continue  # it certainly was not dismissed; the pause after a refusal bounds this with the deadline
+        await until_sent(run, run.dismiss_lock)
         await _until(run, lambda now: not now.locked, "The lock screen was dismissed and stays.")
     if run.step.package_name is not None:
         await wait_until(run, lambda _matcher: True)  # before it was awake there was nothing to see
