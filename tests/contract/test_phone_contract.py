@@ -348,11 +348,20 @@ async def test_action_whose_answer_is_lost_is_unknown_and_happened_at_most_once(
     assert len(rig.seen()) - before == effects
 
 
-@pytest.mark.parametrize("package", ["com.example.unknown", "no package; reboot", "$(reboot)"])
-async def test_app_that_is_not_there_is_refused_for_good(rig: Rig, package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "activity"),
+    [
+        ("com.example.unknown", None),
+        ("no package; reboot", None),
+        ("$(reboot)", None),
+        (FORM_PACKAGE, ".NoSuchActivity"),
+        (FORM_PACKAGE, ".Form; reboot"),
+    ],
+)
+async def test_app_that_is_not_there_is_refused_for_good(rig: Rig, package: str, activity: str | None) -> None:
     front = await rig.phone.focus(deadline=ample())
     with pytest.raises(ActionRefusedError) as refused:
-        await rig.phone.start_app(package, deadline=ample())
+        await rig.phone.start_app(package, activity=activity, deadline=ample())
     assert refused.value.code == "APP_NOT_FOUND"
     assert await rig.phone.focus(deadline=ample()) == front
 

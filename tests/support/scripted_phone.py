@@ -133,6 +133,8 @@ class ScriptedAdb:
     """What the phone prints for a command that starts so."""
     refusals: deque[str] = field(default_factory=deque)
     """Texts with which the next shell requests fail."""
+    state_after_refusal: str | None = None
+    """What the phone's state becomes with a refusal."""
     requests: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -175,6 +177,7 @@ class ScriptedAdb:
 
     async def _shell(self, command: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.refusals:
+            self.state = self.state_after_refusal or self.state
             writer.write(b"FAIL" + block(self.refusals.popleft()))
             return
         writer.write(b"OKAY")

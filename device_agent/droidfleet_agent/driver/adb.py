@@ -271,9 +271,19 @@ class AdbServer:
                     raise AdbError(AdbProblem.STREAM_CUT, f"{serial} went away while it ran `{command}`")
                 return output
         except AdbError as error:
-            if accepted or (sent and error.problem in _NO_ANSWER):
+            if accepted or (sent and not await self._is_refusal(serial, error, deadline)):
                 raise CommandUnknownError(error.code, error.message, hint=error.hint) from error
             raise
+
+    async def _is_refusal(self, serial: str, error: AdbError, deadline: Deadline) -> bool:
+        """Whether an error in place of a stream's acceptance says that the phone did not take it."""
+        if error.problem is not AdbProblem.STREAM_REFUSED:
+            return error.problem not in _NO_ANSWER
+        # adb says "closed", too, when it lost the phone before the answer came, and the command may run by then.
+        try:
+            return await self.state(serial, deadline=deadline) == ONLINE
+        except AdbError:
+            return False
 
     async def open_shell(self, serial: str, command: str, *, deadline: Deadline) -> ShellStream:
         """Starts a command on a phone that runs until the stream is closed, by either side."""

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from droidfleet_agent.driver import adb as adb_module
-from droidfleet_agent.driver.adb import AdbServer, Forward, phone_state
+from droidfleet_agent.driver.adb import AdbServer, CommandUnknownError, Forward, phone_state
 from droidfleet_agent.driver.adb_errors import AdbError, AdbProblem, device_error, refusal
 from droidfleet_shared.bus.messages import PhoneState
 from droidfleet_shared.clock import Deadline, SystemClock
@@ -71,6 +71,53 @@ async def test_shell_that_prints_without_end_is_stopped(
     monkeypatch.setattr(adb_module, "MAX_OUTPUT_BYTES", 100)
     scripted.shells["cat"] = "x" * 1_000
     assert await problem_of(adb.shell(SERIAL, "cat", deadline=soon())) is AdbProblem.ADB_REFUSED
+
+
+async def test_command_that_does_something_gives_what_it_printed(adb: AdbServer, scripted: ScriptedAdb) -> None:
+    scripted.shells["am start"] = "Starting: Intent\n"
+    assert await adb.run_once(SERIAL, "am start -n a/.B", deadline=soon()) == b"Starting: Intent\n"
+    assert sum(request.startswith("shell:am start") for request in scripted.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["closed", "device offline", "no such service"])
+async def test_command_that_the_phone_did_not_take_was_not_sent(
+    adb: AdbServer, scripted: ScriptedAdb, text: str
+) -> None:
+    scripted.refusals.append(text)
+    with pytest.raises(AdbError):
+        await adb.run_once(SERIAL, "am start", deadline=soon())
+
+
+@pytest.mark.parametrize("state", ["offline", "absent"])
+async def test_command_that_was_closed_because_the_phone_went_away_may_have_run(
+    adb: AdbServer, scripted: ScriptedAdb, state: str
+) -> None:
+    scripted.refusals.append("closed")
+    scripted.state_after_refusal = state
+    with pytest.raises(CommandUnknownError):
+        await adb.run_once(SERIAL, "am start", deadline=soon())
+
+
+async def test_command_whose_output_has_no_end_may_have_run() -> None:
+    async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"OKAY")
+        await reader.readuntil(b"shell:am start")
+        writer.write(b"OKAYStarting: In")
+        writer.close()
+
+    async with server_that(cut) as port:
+        with pytest.raises(CommandUnknownError):
+            await AdbServer("127.0.0.1", port).run_once(SERIAL, "am start", deadline=soon())
+
+
+async def test_command_that_was_never_answered_may_have_run() -> None:
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"OKAY")
+        await reader.read()
+
+    async with server_that(mute) as port:
+        with pytest.raises(CommandUnknownError):
+            await AdbServer("127.0.0.1", port).run_once(SERIAL, "am start", deadline=soon(0.2))
 
 
 async def test_open_shell_keeps_the_tail_of_what_is_printed(
