@@ -86,10 +86,10 @@ def _without_code(status: grpc.StatusCode, *, address: str, details: str) -> Dro
 
 def text_of(error: DroidfleetError) -> str:
     """What the user reads: ``CODE: message``, one line an issue, then ``hint: ...``. Safe to print."""
-    lines = [f"{error.code}: {escape(error.message)}"]
-    if isinstance(error, InvalidInputError):
-        lines += [issue_text(issue) for issue in error.issues]
-    if error.hint:
+    issues = [issue_text(issue) for issue in error.issues] if isinstance(error, InvalidInputError) else []
+    lines = [f"{error.code}: {escape(error.message)}", *issues]
+    # With issues the error's own hint is the first one's, which stands there already.
+    if error.hint and not any(text.endswith(f"\n    {escape(error.hint)}") for text in issues):
         lines.append(f"hint: {escape(error.hint)}")
     return "\n".join(lines)
 

@@ -93,10 +93,14 @@ def _missing(document: dict[str, Json], inputs: dict[str, Json], values: dict[st
     place: Place = ("inputValues",) if "inputValues" in document else ()
     for each, declaration in inputs.items():
         if each not in values and isinstance(declaration, dict) and "default" not in declaration:
-            example = _EXAMPLES.get(_type(declaration), '"..."')
             message = f"the input {name(each)} has no default and no value"
-            written = f'"inputValues": {{{json.dumps(cut(each), ensure_ascii=False)}: {example}}}'
-            hint = f"Give one; for example {quoted(written)}."
+            if _type(declaration) == "secret":
+                hint = f"Give it with the run: {quoted(f'--secret {cut(each)}')}."
+            else:
+                example = _EXAMPLES.get(_type(declaration), '"..."')
+                written = f'"inputValues": {{{json.dumps(cut(each), ensure_ascii=False)}: {example}}}'
+                given = quoted(f"--input {cut(each)}=VALUE")
+                hint = f"Give one with the run, {given}, or in the document: {quoted(written)}."
             yield Finding(place, ValidationCode.MISSING_FIELD, message, hint)
 
 

@@ -76,6 +76,14 @@ def test_invalid_task_lists_every_issue(droidfleet: Command, fleet: FakeFleet) -
     ]
 
 
+def test_hint_of_an_issue_is_not_repeated_as_the_errors_own(droidfleet: Command, fleet: FakeFleet) -> None:
+    issue = {"path": "/steps/0", "code": "UNKNOWN_FIELD", "message": "no such field", "hint": "Did you mean `text`?"}
+    fleet.refusals["SaveTask"] = Refusal(
+        grpc.StatusCode.INVALID_ARGUMENT, "INVALID_TASK", "not valid.", hint="Did you mean `text`?", issues=[issue]
+    )
+    assert droidfleet("task", "save", "-", stdin=b"{}").err.count("Did you mean") == 1
+
+
 def test_call_that_gets_no_answer_in_time_says_so(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.refusals["GetDevice"] = Refusal(grpc.StatusCode.DEADLINE_EXCEEDED)
     ran = droidfleet("devices", "show", "phone-01")

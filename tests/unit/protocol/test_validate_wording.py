@@ -263,3 +263,12 @@ def test_wrong_step_is_explained(step: object, expected: str) -> None:
 )
 def test_wrong_task_is_explained(document: object, path: str, expected: str) -> None:
     assert expected in said(document, path)
+
+
+def test_a_missing_value_is_asked_for_with_the_run_and_a_secret_never_in_the_document() -> None:
+    inputs = {"item": {"type": "string"}, "pin": {"type": "secret"}}
+    hints = [issue.hint for issue in errors(task(BACK, inputs=inputs, assignedAgentName="phone-01"))]
+    assert hints == [
+        'Give one with the run, `--input item=VALUE`, or in the document: `"inputValues": {"item": "green tea"}`.',
+        "Give it with the run: `--secret pin`.",
+    ]
