@@ -18,6 +18,7 @@ from droidfleet_agent.engine.conditions import decide, wants_of
 from droidfleet_agent.engine.context import RunContext
 from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
+from droidfleet_agent.engine.messages import counted
 from droidfleet_agent.engine.outcome import act
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.steps import execute
@@ -207,9 +208,9 @@ class Flow:
                 run.begin(step.timeout_ms)
                 run.wants = wants_of(step.until)
                 if await decide(run, step.until, what="`until`", in_front=False):
-                    return StepDone(Detail.UNTIL_HELD, f"`until` held after {begun} rounds.")
+                    return StepDone(Detail.UNTIL_HELD, f"`until` held after {counted(begun, 'round')}.")
             if begun == step.max_iterations or (limit is not None and limit.passed):
-                return StepDone(Detail.BOUND_REACHED, f"{begun} rounds.")
+                return StepDone(Detail.BOUND_REACHED, f"{counted(begun, 'round')}.")
             # Rounds in which every step is skipped must not keep the process from its other work.
             await asyncio.sleep(0)
             begun += 1

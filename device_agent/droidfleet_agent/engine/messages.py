@@ -61,6 +61,11 @@ def quoted(text: str) -> str:
     return json.dumps(cut(text, MAX_LABEL), ensure_ascii=False)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 round``, ``3 rounds``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def sentence(text: str) -> str:
     """An error's message as a sentence of its own."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
