@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from droidfleet_agent.engine.ending import StepFailed
 from droidfleet_shared.protocol.codes import StepCode
@@ -15,15 +15,15 @@ MAX_LIST = 5_000
 """Values of one output that is a list."""
 
 
-def append(outputs: dict[str, OutputValue], name: str, values: Sequence[str | None]) -> None:
-    """Makes the output a list where it is none, and adds the values.
+def appended(outputs: Mapping[str, OutputValue], name: str, values: Sequence[str | None]) -> list[str | None]:
+    """The output, a list also where it is none yet, with the values added.
 
     Raises:
-        StepFailed: `ACTION_FAILED`, it would be too long; it stays as it was.
+        StepFailed: `ACTION_FAILED`, it would be too long.
     """
     before = outputs.get(name)
     earlier = [] if before is None else [before] if isinstance(before, str) else before
-    outputs[name] = bounded(name, [*earlier, *values])
+    return bounded(name, [*earlier, *values])
 
 
 def bounded(name: str, values: list[str | None]) -> list[str | None]:

@@ -94,9 +94,15 @@ def _container(
         node = largest_scrollable(matcher)
         if node is None:
             return Missing(StepCode.TARGET_NOT_FOUND, lambda: f"Nothing can be scrolled. {seen_on(matcher.screen)}")
+        if known is not None and not _of_a_kind(node, known):
+            return Missing(StepCode.TARGET_NOT_FOUND, lambda: f"What was scrolled is gone. {seen_on(matcher.screen)}")
         return _At(matcher, node)
 
     return decide
+
+
+def _of_a_kind(one: Node, other: Node) -> bool:
+    return (one.class_name, one.resource_id, one.package) == (other.class_name, other.resource_id, other.package)
 
 
 async def _scroll_once(

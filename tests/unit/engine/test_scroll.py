@@ -10,7 +10,7 @@ from droidfleet_agent.engine.scrolling import END_LOOKS, HOLD_MS, SCROLL_MS
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from support.runs import Recorder, run_step, run_steps
-from support.screens import WHOLE, WIDTH, dump, node, window
+from support.screens import PACKAGE, WHOLE, WIDTH, dump, node, window
 from support.workbench import LIST, main, rows, workbench
 
 SCROLL: dict[str, object] = {"action": "SCROLL", "selector": {"resourceId": "rows"}}
@@ -186,3 +186,14 @@ async def test_another_app_in_front_is_not_scrolled(clock: VirtualClock) -> None
     result = await run_step(phone, clock, {"action": "SCROLL", "packageName": "com.example.shop", "timeoutMs": 500})
     assert result.code is StepCode.PACKAGE_MISMATCH
     assert phone.done == []
+
+
+@pytest.mark.parametrize("package", [PACKAGE, "com.example.dialler"])
+async def test_what_comes_in_the_place_of_the_list_is_not_scrolled(clock: VirtualClock, package: str) -> None:
+    other = Page(dump(window(node("Delete all", (0, 0, 900, 100), package=package), package=package)))
+    many = node("", WHOLE, node("Row 1", (0, 0, 900, 100)), class_name="android.widget.ListView", scrollable=True)
+    pages = {"rows": Page(dump(window(many)), swipes={"UP": "other"}), "other": other}
+    phone = MemoryPhone(pages, start="rows", clock=clock)
+    result = await run_step(phone, clock, {"action": "SCROLL", "timeoutMs": 2000})
+    assert (result.code, len(swipes(phone))) == (StepCode.TARGET_NOT_FOUND, 1)
+    assert "What was scrolled is gone" in result.message

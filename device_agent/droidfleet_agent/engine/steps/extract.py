@@ -7,7 +7,7 @@ from typing import assert_never
 
 from droidfleet_agent.engine.ending import StepDone
 from droidfleet_agent.engine.messages import cut, seen_on, selector_text
-from droidfleet_agent.engine.outputs import MAX_OUTPUT, append, bounded
+from droidfleet_agent.engine.outputs import MAX_OUTPUT, appended, bounded
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import ambiguous, find
 from droidfleet_agent.engine.wait import Missing, wait_until
@@ -15,6 +15,7 @@ from droidfleet_agent.screen.fields import held_text
 from droidfleet_agent.screen.matching import Ambiguous, Matcher, NotFound
 from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.codes import Detail, StepCode
+from droidfleet_shared.protocol.result import OutputValue
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import ExtractStep
 from droidfleet_shared.protocol.steps.reading import Attribute, ExtractField
@@ -29,8 +30,9 @@ async def extract(run: StepRun, step: ExtractStep) -> StepDone:
         rows = await wait_until(run, _rows(step))
     else:
         rows = [await wait_until(run, _one(run, step))]
-    for position, field in enumerate(step.fields):
-        _write(run, field.output_field, [row[position] for row in rows], step)
+    columns = {field.output_field: [row[place] for row in rows] for place, field in enumerate(step.fields)}
+    # All of them, or none: lists that go together stay equally long.
+    run.outputs.update({name: _written(run, name, values, step) for name, values in columns.items()})
     return StepDone(Detail.EXTRACTED, f"{len(rows)} rows." if step.all else "")
 
 
@@ -121,8 +123,7 @@ def _word(flag: bool) -> str:
     return "true" if flag else "false"
 
 
-def _write(run: StepRun, name: str, values: Row, step: ExtractStep) -> None:
+def _written(run: StepRun, name: str, values: Row, step: ExtractStep) -> OutputValue:
     if step.append:
-        append(run.outputs, name, values)
-    else:
-        run.outputs[name] = bounded(name, values) if step.all else values[0] or ""
+        return appended(run.outputs, name, values)
+    return bounded(name, values) if step.all else values[0] or ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from droidfleet_agent.engine.ending import StepDone
 from droidfleet_agent.engine.messages import cut
-from droidfleet_agent.engine.outputs import MAX_OUTPUT, append
+from droidfleet_agent.engine.outputs import MAX_OUTPUT, appended
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import wait_for_sight
 from droidfleet_agent.screen.fields import held_text
@@ -20,7 +20,7 @@ async def extract_text(run: StepRun, step: ExtractTextStep) -> StepDone:
     sight = await wait_for_sight(run, step.selector)
     text = cut(held_text(sight.node) or sight.node.description, MAX_OUTPUT)
     if step.append:
-        append(run.outputs, step.output_field, [text])
+        run.outputs[step.output_field] = appended(run.outputs, step.output_field, [text])
     else:
         run.outputs[step.output_field] = text
     return StepDone(Detail.EXTRACTED, "" if text else "The node has neither a text nor a description.")
