@@ -234,9 +234,10 @@ class MemoryPhone(Phone):
         return await self._act("drag", lambda: self._drag(start, end), deadline)
 
     async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:
-        if package not in self._apps or not self._starts_with(package, activity):
+        missing = "is not installed" if package not in self._apps else "has no such activity"
+        if package not in self._apps or not self._is_activity(package, activity):
             await self._reach("start_app", deadline)
-            raise ActionRefusedError("APP_NOT_FOUND", f"{package} is not installed, or has no such activity.")
+            raise ActionRefusedError("APP_NOT_FOUND", f"{package} {missing}.")
         return await self._act("start_app", lambda: self._start_app(package), deadline)
 
     async def stop_app(self, package: str, *, deadline: Deadline) -> bool:
@@ -309,9 +310,9 @@ class MemoryPhone(Phone):
         self.done.append(Done("start_app", target=package))
         self.page = self._apps[package]
 
-    def _starts_with(self, package: str, activity: str | None) -> bool:
-        own = self._pages[self._apps[package]].activity
-        return activity is None or activity.removeprefix(package) == own.removeprefix(package)
+    def _is_activity(self, package: str, activity: str | None) -> bool:
+        names = {page.activity.removeprefix(package) for page in self._pages.values()}
+        return activity is None or activity.removeprefix(package) in names
 
     def _stop_app(self, package: str) -> None:
         self.done.append(Done("stop_app", target=package))
