@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from droidfleet_agent.driver.memory import KEYBOARD_SHARE, Page
-from droidfleet_agent.engine.scrolling import HOLD_MS, SCROLL_MS
 from droidfleet_agent.screen.gestures import inside_rim
 from droidfleet_agent.screen.node import Bounds, Node
 from droidfleet_agent.screen.windows import rotated_display
@@ -72,7 +71,9 @@ def test_wherever_a_container_lies_its_finger_stays_in_what_shows_of_it_and_off_
 async def test_a_finger_rests_before_it_lets_go_so_that_nothing_runs_on(clock: VirtualClock) -> None:
     phone = phone_with(clock, listed())
     await run_step(phone, clock, DOWN)
-    assert phone.times == [(SCROLL_MS, HOLD_MS)]
+    ((moves_ms, rests_ms),) = phone.times
+    assert moves_ms >= 300
+    assert rests_ms >= 100
 
 
 async def test_a_scroll_moves_less_than_its_container_shows(clock: VirtualClock) -> None:
