@@ -85,12 +85,13 @@ def artifacts(items: Iterable[execution_pb2.StoredArtifact]) -> Table:
 def _steps(steps: Iterable[execution_pb2.StepResult]) -> Table:
     """One row a result, in the order in which the steps began: a container, and indented below it what it ran."""
     ordered = sorted(steps, key=_began)
+    loops = tuple(f"{step.path}/" for step in ordered if step.action == "REPEAT")
     looped = any(step.iteration for step in ordered)
     made = table("Step", *(["Round"] if looped else []), "Action", "Code", "Detail", "Time", "Looks", "Acts", "Message")
     for step in ordered:
         made.add_row(
             cell(INDENT * depth(step.path) + step.id),
-            *([cell(str(step.iteration + 1) if depth(step.path) else "")] if looped else []),
+            *([cell(str(step.iteration + 1) if step.path.startswith(loops) else "")] if looped else []),
             cell(step.action),
             cell(step.code, "green" if step.successful else "red"),
             cell(step.detail),

@@ -41,7 +41,8 @@ class Progress(RunObserver):
         self._step_id = ""
         self._done = 0
         steps = [step for _, step in walk(task.steps)]
-        self._count = len(steps)
+        # How often the steps of a loop run is not known before.
+        self._count = None if any(step.action == "REPEAT" for step in steps) else len(steps)
         self._random = any(step.probability < CERTAIN or step.action == "DELAY" for step in steps)
         self._id_width = max(2, *(len(printable(step.id)) for step in steps))
         self._action_width = max(len("action"), *(len(step.action) for step in steps))
@@ -81,10 +82,10 @@ class Progress(RunObserver):
 
     async def step_finished(self, result: StepResult) -> None:
         self._done += 1
-        # Why a step failed stands in the summary, once.
+        # Why a step failed stands below the table, once.
         words = " ".join(part for part in (result.detail, result.message if result.successful else "") if part)
         self._row(
-            f"{self._done}/{self._count}" if self._done <= self._count else str(self._done),
+            f"{self._done}/{self._count}" if self._count is not None else str(self._done),
             printable(result.id) + (f" ({result.iteration + 1})" if result.iteration else ""),
             result.action,
             result.code,
@@ -126,9 +127,17 @@ def print_result(result: TaskResult, output: Output) -> None:
         for field, value in result.outputs.items():
             tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)
         took = f"{result.duration_ms / 1000:.2f} s"
-        count = len(result.steps) + result.steps_omitted
-        steps = f"{count} steps" if count > 1 else "1 step"
-        tell(f"OK: all {steps} in {took}" if result.successful else _failure(result, took), out=sys.stdout)
+        tell(_success(result, took) if result.successful else _failure(result, took), out=sys.stdout)
+
+
+def _success(result: TaskResult, took: str) -> str:
+    """Names the failures that `onFailure` let the task go on after: nothing else would say why they failed."""
+    failed = [step for step in result.steps if not step.successful]
+    lines = [printable(f"went on after {step.id}: {step.code}: {step.message}") for step in failed]
+    count = len(result.steps) + result.steps_omitted
+    steps = f"{count} steps" if count > 1 else "1 step"
+    lines.append(f"OK: {steps} in {took}, {len(failed)} failed" if failed else f"OK: all {steps} in {took}")
+    return "\n".join(lines)
 
 
 def _failure(result: TaskResult, took: str) -> str:

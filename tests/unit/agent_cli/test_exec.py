@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -177,6 +178,15 @@ async def test_a_result_for_people_names_outputs_and_the_failure(capsys: pytest.
     assert "OK: all 1 step in" in await printed(capsys, "text", extract)
 
 
+async def test_a_failure_that_the_task_went_on_after_is_told_below_the_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    missing = {"action": "CLICK", "selector": {"text": "Nowhere"}, "timeoutMs": 100, "onFailure": "CONTINUE"}
+    text = await printed(capsys, "text", missing, {"action": "BACK"})
+    assert "went on after s1: TARGET_NOT_FOUND: " in text
+    assert re.search(r"^OK: 2 steps in [\d.]+ s, 1 failed$", text, re.MULTILINE)
+
+
 async def test_a_task_goes_on_when_nobody_reads_its_progress() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -323,10 +333,10 @@ async def test_what_was_left_to_chance_can_be_had_again() -> None:
     assert f"--seed {result.random_seed} chooses the same again" in out.getvalue()
 
 
-async def test_steps_in_a_loop_are_printed_with_their_rounds() -> None:
+async def test_steps_in_a_loop_are_printed_with_their_rounds_and_without_a_total() -> None:
     out = io.StringIO()
     clock = VirtualClock()
     loop = {"id": "loop", "action": "REPEAT", "maxIterations": 2, "steps": [{"id": "back", "action": "BACK"}]}
     await run_steps(shop(clock), clock, loop, observer=Progress(task_of(loop), serial="memory", out=out))
     rows = [line.split()[:3] for line in out.getvalue().splitlines()[2:]]
-    assert rows == [["1/2", "back", "BACK"], ["2/2", "back", "(2)"], ["3", "loop", "REPEAT"]]
+    assert rows == [["1", "back", "BACK"], ["2", "back", "(2)"], ["3", "loop", "REPEAT"]]

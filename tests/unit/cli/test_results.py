@@ -33,7 +33,8 @@ def looped() -> execution_pb2.Execution:
         step("next", "/steps/0/steps/0", began=1),
         step("next", "/steps/0/steps/0", began=2, iteration=1),
         step("loop", "/steps/0", began=1, action="REPEAT"),
-        step("end", "/steps/1", began=3),
+        step("inner", "/steps/1/then/0", began=3),
+        step("end", "/steps/1", began=3, action="IF"),
     ]
     result = execution_pb2.TaskResult(
         successful=True,
@@ -66,11 +67,12 @@ def test_a_container_stands_above_what_it_ran_with_the_rounds(droidfleet: Comman
     fleet.executions = [looped()]
     lines = droidfleet("execution", "show", "x").out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("Step "))
-    assert [line[:18].rstrip() for line in lines[start + 2 : start + 6]] == [
-        "loop             R",
-        "  next   1       B",
-        "  next   2       B",
-        "end              B",
+    assert [line[:19].rstrip() for line in lines[start + 2 : start + 7]] == [
+        "loop              R",
+        "  next    1       B",
+        "  next    2       B",
+        "end               I",
+        "  inner           B",
     ]
     assert any(line.startswith("600 more results") for line in lines)
 
