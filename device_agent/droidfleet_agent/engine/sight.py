@@ -27,6 +27,9 @@ from droidfleet_shared.protocol.task import TaskTemplate
 
 T = TypeVar("T")
 
+PICTURE_NOT_READ = "PICTURE_NOT_READ"
+"""Code of the error when seeing took longer than there was time; the phone has answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -135,6 +138,6 @@ async def _in_thread(work: Callable[[], T], deadline: Deadline) -> T:
             return await asyncio.get_running_loop().run_in_executor(_thread(), work)
     except TimeoutError as error:
         raise PhoneUnavailableError(
-            "PICTURE_NOT_READ",
+            PICTURE_NOT_READ,
             "the picture of the screen was not looked through in time; give the step more with `timeoutMs`.",
         ) from error

@@ -9,6 +9,7 @@ from typing import TypeVar
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.ending import StepFailed
 from droidfleet_agent.engine.messages import seen_on, sentence
+from droidfleet_agent.engine.sight import PICTURE_NOT_READ
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.screen.node import Screen
@@ -50,7 +51,7 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing], *, 
         RunCancelled.
     """
     missing: Missing | None = None
-    silence = ""
+    silence: PhoneUnavailableError | None = None
     pause = FIRST_PAUSE_S
     while not run.deadline.passed:
         left_s = run.deadline.remaining()
@@ -58,9 +59,9 @@ async def wait_until(run: StepRun, decide: Callable[[Matcher], T | Missing], *, 
             matcher = await run.look()
         except PhoneUnavailableError as error:
             if missing is None or left_s > SLOW_LOOK_S or not run.deadline.passed:
-                silence = sentence(error.message)
+                silence = error
         else:
-            silence = ""
+            silence = None
             missing_app = in_front_or_missing(run, matcher.screen) if in_front else None
             verdict: T | Missing = missing_app or decide(matcher)
             if not isinstance(verdict, Missing):
@@ -111,14 +112,17 @@ def full_activity(name: str, package: str) -> str:
     return f"{package}{name}" if name.startswith(".") else name
 
 
-def _given_up(run: StepRun, missing: Missing | None, silence: str) -> StepFailed:
+def _given_up(run: StepRun, missing: Missing | None, silence: PhoneUnavailableError | None) -> StepFailed:
     after = f"After {run.limit_ms} ms"
+    reason = sentence(silence.message) if silence is not None else ""
+    unread = silence is not None and silence.code == PICTURE_NOT_READ
     if missing is None:
-        return StepFailed(
-            StepCode.DEVICE_UNAVAILABLE,
-            f"{after} the phone had not answered{f': {silence}' if silence else '.'} "
-            "Check that it is attached, unlocked for adb, and not busy.",
-            out_of_time=True,
-        )
-    quiet = f" At the end the phone no longer answered: {silence}" if silence else ""
+        remedy = "" if unread else " Check that it is attached, unlocked for adb, and not busy."
+        lack = "nothing was decided" if unread else "the phone had not answered"
+        message = f"{after} {lack}{f': {reason}' if reason else '.'}{remedy}"
+        return StepFailed(StepCode.DEVICE_UNAVAILABLE, message, out_of_time=True)
+    if unread:
+        quiet = f" At the end {reason}"
+    else:
+        quiet = f" At the end the phone no longer answered: {reason}" if reason else ""
     return StepFailed(missing.code, f"{after}: {missing.message()}{quiet}", out_of_time=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from droidfleet_agent.driver.memory import KEYBOARD_PACKAGE, Fault, MemoryPhone, Page
+from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.ending import MAX_INLINE_CHARACTERS
+from droidfleet_agent.engine.sight import PICTURE_NOT_READ
 from droidfleet_agent.screen.windows import SYSTEM_UI
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
@@ -150,6 +152,19 @@ async def test_a_hanging_phone_ends_the_step_at_its_own_deadline(clock: VirtualC
     result = await run_step(phone, clock, {**CLICK_TEA, "timeoutMs": 3000})
     assert result.code is StepCode.DEVICE_UNAVAILABLE
     assert clock.monotonic() == pytest.approx(3.0)
+
+
+async def test_a_picture_that_was_not_read_in_time_is_not_blamed_on_the_phone(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phone = shop(clock)
+
+    async def slow(**_: object) -> str:
+        raise PhoneUnavailableError(PICTURE_NOT_READ, "the picture was not looked through in time")
+
+    monkeypatch.setattr(phone, "dump", slow)
+    result = await run_step(phone, clock, WAIT_TEA)
+    assert result.message == "After 5000 ms nothing was decided: the picture was not looked through in time."
 
 
 async def test_a_phone_that_falls_silent_leaves_the_code_of_what_was_missing(clock: VirtualClock) -> None:
