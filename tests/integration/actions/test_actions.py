@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from droidfleet_agent.virtual_phone.server import PhoneHandle
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from integration.actions.conftest import Bench
 
@@ -187,6 +188,19 @@ async def test_a_sleeping_phone_is_woken_and_unlocked(bench: Bench) -> None:
 
     assert result.successful
     assert result.steps[0].dispatched == 2
+
+
+async def test_a_phone_whose_automation_server_died_in_its_sleep_is_woken(bench: Bench) -> None:
+    """Whether the display is on is asked of the shell, which answers without that server."""
+
+    def fall_asleep(running: PhoneHandle) -> None:
+        running.phone.sleep()
+        running.kill_server()
+
+    bench.running.do(fall_asleep)
+    step = await bench.step(action="WAKE", timeoutMs=20_000)
+
+    assert (step.detail, step.dispatched) == (Detail.VERIFIED, 2)
 
 
 async def test_a_phone_that_is_awake_is_not_touched(bench: Bench) -> None:
