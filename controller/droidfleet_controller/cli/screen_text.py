@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from droidfleet_controller.cli.screens import ScreenView, Seen
+from droidfleet_controller.cli.screens import NOTHING_NAMED, ScreenView, Seen
 from droidfleet_controller.cli.text import cut, escape
 
 MAX_LABEL = 48
@@ -33,6 +33,8 @@ def tree_of(view: ScreenView, shown: Sequence[Seen]) -> Tree:
         while parent >= 0 and parent not in branches:
             parent = view.nodes[parent].node.parent
         branches[seen.number] = branches.get(parent, top).add(line_of(seen))
+    if view.tree.package_name and not view.useful():
+        top.add(Text(NOTHING_NAMED, style="italic"))
     if view.tree.omitted:
         top.add(Text(f"{view.tree.omitted} more nodes did not fit", style="italic"))
     return top

@@ -21,6 +21,11 @@ MAX_NAMED = 8
 _FIELDS = ("EditText", "AutoCompleteTextView")
 _TOUCHED = ("clickable", "long_clickable", "checkable")
 
+NOTHING_NAMED = (
+    "No node here says anything or takes touches, as in games. Look at the picture (droidfleet device screenshot), and "
+    "name what is on it with ocrText or image."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -118,7 +123,7 @@ class ScreenView:
             raise NotFoundError(
                 "NODE_NOT_FOUND",
                 f"nothing on the screen is called {json.dumps(text, ensure_ascii=False)}.",
-                hint=f"There is {_listed(self.choices())}." if self.choices() else "The screen shows nothing to name.",
+                hint=f"There is {_listed(self.choices())}." if self.choices() else NOTHING_NAMED,
             )
         touched = [seen for seen in found if seen.touched or seen.is_field]
         if len(found) > 1 and len(touched) != 1:

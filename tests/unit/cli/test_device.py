@@ -64,6 +64,13 @@ def test_tree_can_be_searched(droidfleet: Command) -> None:
     assert [each["text"] for each in found["nodes"]] == ["Green tea"]
 
 
+def test_tree_of_a_screen_that_is_only_drawn_says_how_to_name_what_is_on_it(
+    droidfleet: Command, fleet: FakeFleet
+) -> None:
+    fleet.screens = [look(node("", (0, 0, 1080, 500)))]
+    assert "ocrText" in droidfleet("device", "tree", "phone-01").out
+
+
 def test_tree_without_what_is_looked_for_names_what_there_is(droidfleet: Command) -> None:
     ran = droidfleet("device", "tree", "phone-01", "--find", "coffee")
     assert ran.code == 4
