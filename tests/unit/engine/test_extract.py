@@ -118,6 +118,12 @@ async def test_rows_are_added_to_what_was_read_before(clock: VirtualClock) -> No
     assert task.outputs == {"title": ["Tea", "Coffee"] * 2, "price": ["3.50", None] * 2}
 
 
+async def test_an_output_that_no_row_has_is_named(clock: VirtualClock) -> None:
+    step = extract(all=True)
+    task = await run_steps(phone_with(clock, row(0, "Tea", None), row(1, "Coffee", None)), clock, step)
+    assert task.steps[0].message == "2 rows. No row has price."
+
+
 async def test_a_single_value_that_is_added_makes_a_list(clock: VirtualClock) -> None:
     task = await run_steps(phone_with(clock, row(0, "Tea", "3.50")), clock, extract(append=True))
     assert task.outputs == {"title": ["Tea"], "price": ["3.50"]}

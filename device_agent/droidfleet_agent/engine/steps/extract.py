@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from droidfleet_agent.engine.ending import StepDone
-from droidfleet_agent.engine.messages import cut, seen_on, selector_text
+from droidfleet_agent.engine.messages import counted, cut, seen_on, selector_text
 from droidfleet_agent.engine.outputs import MAX_OUTPUT, appended, bounded
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import ambiguous, find
@@ -33,7 +33,13 @@ async def extract(run: StepRun, step: ExtractStep) -> StepDone:
     columns = {field.output_field: [row[place] for row in rows] for place, field in enumerate(step.fields)}
     # All of them, or none: lists that go together stay equally long.
     run.outputs.update({name: _written(run, name, values, step) for name, values in columns.items()})
-    return StepDone(Detail.EXTRACTED, f"{len(rows)} rows." if step.all else "")
+    return StepDone(Detail.EXTRACTED, _summary(rows, columns) if step.all else "")
+
+
+def _summary(rows: list[Row], columns: dict[str, Row]) -> str:
+    """How many rows, and which outputs none of them has: probably their selector is wrong."""
+    nowhere = [name for name, values in columns.items() if all(value is None for value in values)]
+    return f"{counted(len(rows), 'row')}." + (f" No row has {', '.join(nowhere)}." if nowhere else "")
 
 
 def _one(run: StepRun, step: ExtractStep) -> Callable[[Matcher], Row | Missing]:
