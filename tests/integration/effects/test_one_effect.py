@@ -29,9 +29,9 @@ WORKBENCH = Path(__file__).parents[1] / "actions" / "workbench.yaml"
 PACKAGE = "com.example.bench"
 OTHER = "com.example.other"
 TIMEOUT_MS = 1_000
-"""Of a step under test: long enough for an action on a busy machine, short because a hanging call takes all of it. Steps
-whose finger takes its time have more, so that the call is made at all."""
-AFTER_MS = 1_500
+"""Of a step under test: long enough for an action on a busy machine, short because a hanging call takes all of it.
+Steps whose finger takes its time have more, so that the call is made at all."""
+AFTER_MS = 1_000
 
 
 @dataclass(frozen=True)
