@@ -126,18 +126,25 @@ def print_result(result: TaskResult, output: Output) -> None:
     else:
         for field, value in result.outputs.items():
             tell(f"output {field} = {printable(json.dumps(value, ensure_ascii=False))}", out=sys.stdout)
+        passed_over = _passed_over(result)
+        for step in passed_over:
+            tell(printable(f"went on after {step.id}: {step.code}: {step.message}"), out=sys.stdout)
         took = f"{result.duration_ms / 1000:.2f} s"
-        tell(_success(result, took) if result.successful else _failure(result, took), out=sys.stdout)
+        success = _success(result, took, failed=len(passed_over))
+        tell(success if result.successful else _failure(result, took), out=sys.stdout)
 
 
-def _success(result: TaskResult, took: str) -> str:
-    """Names the failures that `onFailure` let the task go on after: nothing else would say why they failed."""
+def _passed_over(result: TaskResult) -> list[StepResult]:
+    """The failures that `onFailure` let the task go on after: the message of the end says nothing of them."""
     failed = [step for step in result.steps if not step.successful]
-    lines = [printable(f"went on after {step.id}: {step.code}: {step.message}") for step in failed]
+    ended = next((step.path for step in reversed(failed) if step.id == result.failed_step_id), "")
+    return [step for step in failed if not f"{ended}/".startswith(f"{step.path}/")]
+
+
+def _success(result: TaskResult, took: str, *, failed: int) -> str:
     count = len(result.steps) + result.steps_omitted
     steps = f"{count} steps" if count > 1 else "1 step"
-    lines.append(f"OK: {steps} in {took}, {len(failed)} failed" if failed else f"OK: all {steps} in {took}")
-    return "\n".join(lines)
+    return f"OK: {steps} in {took}, {failed} failed" if failed else f"OK: all {steps} in {took}"
 
 
 def _failure(result: TaskResult, took: str) -> str:

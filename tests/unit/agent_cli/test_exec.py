@@ -187,6 +187,14 @@ async def test_a_failure_that_the_task_went_on_after_is_told_below_the_table(
     assert re.search(r"^OK: 2 steps in [\d.]+ s, 1 failed$", text, re.MULTILINE)
 
 
+async def test_the_failure_that_ends_a_task_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    missing = {"action": "CLICK", "selector": {"text": "Nowhere"}, "timeoutMs": 100}
+    group = {"action": "GROUP", "steps": [{"id": "inner", **missing}]}
+    text = await printed(capsys, "text", {**missing, "onFailure": "CONTINUE"}, group)
+    assert re.findall(r"went on after (\w+)", text) == ["s1"]
+    assert text.count("TARGET_NOT_FOUND: ") == 2
+
+
 async def test_a_task_goes_on_when_nobody_reads_its_progress() -> None:
     reader, writer = os.pipe()
     os.close(reader)
