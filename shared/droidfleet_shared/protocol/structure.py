@@ -67,11 +67,18 @@ def _rules_report(error: ErrorDetails) -> bool:
     loc = error["loc"]
     if error["type"] in _LENGTHS and loc[-1] in STEP_LISTS:
         return True
-    if "onFailure" in loc:
+    if "onFailure" in loc and _of_a_step(error, loc.index("onFailure")):
         return True
     of_value = loc[:1] == ("inputValues",) and len(loc) > 2
     of_default = loc[:1] == ("inputs",) and "default" in loc[2:]
     return (of_value or of_default) and loc[-1] != KEY
+
+
+def _of_a_step(error: ErrorDetails, at: int) -> bool:
+    """Whether the token is the field of a step; elsewhere it may be a field that is not known, or a name."""
+    loc = error["loc"]
+    is_unknown = error["type"] == "extra_forbidden" and at == len(loc) - 1
+    return (at == 0 or _is_tag(loc, at - 1)) and not is_unknown
 
 
 def _length_is_right(document: Json, error: ErrorDetails) -> bool:
@@ -117,7 +124,7 @@ def _locate(root: JsonSchema, document: Json, loc: tuple[int | str, ...]) -> Loc
             schema = _definition(root, schema["discriminator"]["mapping"][action or _COMMON_FIELDS])
             continue
         parent, holder = schema, value
-        if token == KEY:
+        if token == KEY and not (isinstance(value, dict) and KEY in value):
             keys = located.parent
             form = next(iter(keys.get("patternProperties", {})), "")
             located = replace(

@@ -91,6 +91,12 @@ INVALID: list[tuple[Document, list[tuple[str, str]]]] = [
         task(BACK | {"onFailure": {"goto": "last", "x": 1}}, LAST),
         [("/steps/0/onFailure/x", "UNKNOWN_FIELD")],
     ),
+    (click_on(text="x", onFailure={"goto": "tap"}), [("/steps/0/selector/onFailure", "UNKNOWN_FIELD")]),
+    (task(onFailure="STOP"), [("/onFailure", "UNKNOWN_FIELD")]),
+    (
+        task({"id": "a", "action": "?", "onFailure": 5}),
+        [("/steps/0/action", "UNKNOWN_ACTION"), ("/steps/0/onFailure", "WRONG_TYPE")],
+    ),
     # containers
     (task({"id": "g", "action": "GROUP", "steps": []}), [("/steps/0/steps", "EMPTY_STEPS")]),
     (task({"id": "g", "action": "GROUP"}), [("/steps/0", "MISSING_FIELD")]),
@@ -137,6 +143,12 @@ INVALID: list[tuple[Document, list[tuple[str, str]]]] = [
     (inputs(inputValues={"a": 1}), [("/inputValues/a", "UNKNOWN_FIELD")]),
     (inputs(inputs={"a": {"type": "secret"}}, inputValues={"a": 4711}), [("/inputValues/a", "WRONG_TYPE")]),
     (inputs(randomSeed=2**53), [("/randomSeed", "OUT_OF_RANGE")]),
+    *[
+        (task(inputs={each: {"type": "?", "default": ""}}), [(f"/inputs/{each}/type", "BAD_VALUE")])
+        for each in ("onFailure", "default", "steps", "inputs")
+    ],
+    (task(artifacts={"[key]": 5}), [("/artifacts/[key]", "WRONG_TYPE")]),
+    (task(inputs={"[key]": 5}), [("/inputs/[key]", "BAD_VALUE"), ("/inputs/[key]", "WRONG_TYPE")]),
     # outputs
     (task(READ, READ | {"id": "b", "append": True}), [("/steps/1/outputField", "CONFLICTING_FIELDS")]),
     (
