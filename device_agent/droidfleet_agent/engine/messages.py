@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 
 from droidfleet_agent.screen.node import Bounds, Node, Screen
 from droidfleet_shared.protocol.result import BoundsModel, TargetModel
@@ -40,20 +41,23 @@ def selector_text(selector: Selector) -> str:
 
 
 def seen_on(screen: Screen, wanted: Selector | None = None) -> str:
-    """A sentence on what the screen shows instead: the labels most like the wanted one, else the first ones."""
+    """A sentence on what the screen shows instead: labels or ids most like the wanted one, else the first labels."""
     if screen.root is None:
         return "No application window is in front."
-    labels = list(
-        dict.fromkeys(
-            label for node in screen.root.walk() if node.visible for label in (node.text, node.description) if label
-        )
-    )
-    if not labels:
-        return "The screen shows no text."
-    near = _near(labels, wanted) if wanted is not None else []
-    if near:
-        return f"Alike on the screen: {_quoted(near)}."
-    return f"On the screen: {_quoted(labels)}."
+    nodes = [node for node in screen.root.walk() if node.visible]
+    labels = list(dict.fromkeys(label for node in nodes for label in (node.text, node.description) if label))
+    near = _near(labels, _texts(wanted) + _descriptions(wanted)) if wanted is not None else []
+    if wanted is not None and near:
+        texts = {node.text for node in nodes}
+        descriptions = {node.description for node in nodes}
+        notes = {label: " (a description)" for label in near if _texts(wanted) and label not in texts}
+        notes |= {label: " (a text)" for label in near if _descriptions(wanted) and label not in descriptions}
+        return f"Alike on the screen: {_listed(near, notes)}."
+    if wanted is not None and wanted.resource_id is not None:
+        ids = list(dict.fromkeys(_short(node.resource_id) for node in nodes if node.resource_id))
+        if near := _near(ids, [_short(wanted.resource_id)]):
+            return f"Ids alike on the screen: {_listed(near)}."
+    return f"On the screen: {_listed(labels)}." if labels else "The screen shows no text."
 
 
 def quoted(text: str) -> str:
@@ -76,19 +80,20 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}{ELLIPSIS}"
 
 
-def _near(labels: list[str], wanted: Selector) -> list[str]:
-    words = [
-        word
-        for word in (
-            wanted.text,
-            wanted.text_contains,
-            wanted.text_starts_with,
-            wanted.description,
-            wanted.description_contains,
-            wanted.description_starts_with,
-        )
-        if word is not None
-    ]
+def _texts(wanted: Selector) -> list[str]:
+    return [word for word in (wanted.text, wanted.text_contains, wanted.text_starts_with) if word is not None]
+
+
+def _descriptions(wanted: Selector) -> list[str]:
+    words = (wanted.description, wanted.description_contains, wanted.description_starts_with)
+    return [word for word in words if word is not None]
+
+
+def _short(resource_id: str) -> str:
+    return resource_id.rpartition("/")[2]
+
+
+def _near(labels: list[str], words: list[str]) -> list[str]:
     near: list[str] = []
     for word in words:
         near += [label for label in labels if word.casefold() in label.casefold()]
@@ -96,6 +101,6 @@ def _near(labels: list[str], wanted: Selector) -> list[str]:
     return list(dict.fromkeys(near))
 
 
-def _quoted(labels: list[str]) -> str:
-    shown = ", ".join(quoted(label) for label in labels[:MAX_LABELS])
+def _listed(labels: list[str], notes: Mapping[str, str] | None = None) -> str:
+    shown = ", ".join(f"{quoted(label)}{(notes or {}).get(label, '')}" for label in labels[:MAX_LABELS])
     return shown if len(labels) <= MAX_LABELS else f"{shown} and {len(labels) - MAX_LABELS} more"

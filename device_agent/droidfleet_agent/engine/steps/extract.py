@@ -67,7 +67,9 @@ def _rows(step: ExtractStep) -> Callable[[Matcher], list[Row] | Missing]:
             reason = nodes.reason if isinstance(nodes, NotFound) else "nothing matches"
             return Missing(
                 StepCode.TARGET_NOT_FOUND,
-                lambda: f"Looked for {selector_text(step.selector)}: {reason}. {seen_on(matcher.screen)}",
+                lambda: (
+                    f"Looked for {selector_text(step.selector)}: {reason}. {seen_on(matcher.screen, step.selector)}"
+                ),
             )
         rows: list[Row] = []
         for node in nodes[: step.max_items]:

@@ -72,7 +72,9 @@ def _opened(step: SelectOptionStep, opener: Sight) -> Callable[[Matcher], bool |
         if changed:
             return Missing(
                 StepCode.TARGET_NOT_FOUND,
-                lambda: f"Looked for {selector_text(step.option)} in what opened. {seen_on(matcher.screen)}",
+                lambda: (
+                    f"Looked for {selector_text(step.option)} in what opened. {seen_on(matcher.screen, step.option)}"
+                ),
                 settling=True,
             )
         return Missing(StepCode.ACTION_FAILED, lambda: f"{selector_text(step.selector)} was tapped and opened nothing.")
