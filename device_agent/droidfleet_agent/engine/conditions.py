@@ -137,12 +137,34 @@ async def wait_until_holds(
         watch(matcher)
         if evaluate(condition, matcher, run.outputs):
             return True
-        return Missing(code, lambda: f"{condition_text(condition)} did not hold. {seen_on(matcher.screen)}")
+        return Missing(code, lambda: _lacking(condition, matcher, run.outputs))
 
     if needs_look(condition) or (in_front and run.step.package_name is not None):
         await wait_until(run, held, in_front=in_front)
     elif not evaluate(condition, None, run.outputs):
-        raise StepFailed(code, f"{condition_text(condition)} does not hold, and waiting changes no output.")
+        raise StepFailed(code, f"{_lacking(condition, None, run.outputs)} Waiting changes no output.")
+
+
+def _lacking(condition: Condition, matcher: Matcher | None, outputs: Outputs) -> str:
+    """What did not hold, and what there is instead."""
+    unmet = _unmet(condition, matcher, outputs)
+    said = [f"{condition_text(condition)} did not hold."]
+    if unmet != [condition]:
+        said.append(f"Of it not: {', '.join(condition_text(part) for part in unmet)}.")
+    for name in dict.fromkeys(part.output for part in unmet if part.output is not None):
+        value = json.dumps(outputs[name], ensure_ascii=False) if name in outputs else "not extracted yet"
+        said.append(f"Output {name!r} is {cut(value, MAX_SHOWN)}.")
+    if matcher is not None and any(needs_look(part) for part in unmet):
+        wanted = next((part.visible for part in unmet if part.visible is not None), None)
+        said.append(seen_on(matcher.screen, wanted))
+    return " ".join(said)
+
+
+def _unmet(condition: Condition, matcher: Matcher | None, outputs: Outputs) -> list[Condition]:
+    """The condition, or of an `all` the parts that do not hold."""
+    if condition.all:
+        return [unmet for part in condition.all for unmet in _unmet(part, matcher, outputs)]
+    return [] if evaluate(condition, matcher, outputs) else [condition]
 
 
 def condition_text(condition: Condition) -> str:

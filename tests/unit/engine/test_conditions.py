@@ -174,6 +174,19 @@ async def test_a_condition_of_outputs_alone_is_not_waited_for(clock: VirtualCloc
     assert (result.code, phone.calls, clock.monotonic()) == (StepCode.CONDITION_NOT_MET, [], 0.0)
 
 
+async def test_a_failure_names_the_parts_that_did_not_hold(clock: VirtualClock) -> None:
+    condition = {"all": [{"visible": {"text": "Tea"}}, {"all": [NEVER, {"gone": {"text": "Never"}}]}]}
+    result = await run_step(shop(clock), clock, {"action": "ASSERT", "condition": condition, "timeoutMs": 100})
+    assert 'did not hold. Of it not: {"visible": {"text": "Never"}}. On the screen' in result.message
+
+
+async def test_a_failure_says_what_the_output_is_instead(clock: VirtualClock) -> None:
+    read = {"action": "EXTRACT_TEXT", "selector": {"text": "Tea"}, "outputField": "drink"}
+    check = {"action": "ASSERT", "condition": {"all": [{"output": name, "equals": "Mate"} for name in ("drink", "x")]}}
+    message = (await run_steps(shop(clock), clock, read, check)).message
+    assert message.endswith("Output 'drink' is \"Tea\". Output 'x' is not extracted yet. Waiting changes no output.")
+
+
 async def test_a_condition_of_outputs_waits_for_the_app_of_its_step(clock: VirtualClock) -> None:
     step = {"action": "WAIT", "condition": {"not": {"output": "x", "equals": "y"}}, "packageName": "com.other"}
     assert (await run_step(shop(clock), clock, {**step, "timeoutMs": 300})).code is StepCode.PACKAGE_MISMATCH
