@@ -79,6 +79,7 @@ def sent(fleet: FakeFleet) -> list[dict[str, object]]:
         ("t 3", Type(NodeWord(3), "")),
         ("b", Back()),
         ("k enter", Press("ENTER")),
+        ("k KEYCODE_HOME", Press("HOME")),
         ("s", Scroll("DOWN")),
         ("s up", Scroll("UP")),
         ("w 1", WaitFor(NodeWord(1))),
@@ -95,7 +96,7 @@ def test_commands_are_read(line: str, command: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["z", "12 x", '"open', "t", "t name x", "k", "s round", "x 3", "x 3 a-b", "b b", '"a"b']
+    "line", ["z", "12 x", '"open', "t", "t name x", "k", "k FOO", "k back", "s round", "x 3", "x 3 a-b", "b b", '"a"b']
 )
 def test_what_is_no_command_is_refused(line: str) -> None:
     with pytest.raises(InvalidInputError, match="BAD_COMMAND"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from droidfleet_shared.errors import InvalidInputError
+from droidfleet_shared.protocol.steps.touching import KeyName
 
 Direction = Literal["UP", "DOWN", "LEFT", "RIGHT"]
 
@@ -135,7 +136,7 @@ def read(line: str) -> Command:  # noqa: PLR0911 - one for each command
             node, rest = _node(rest)
             return Read(node, _output(rest.strip()))
         case "k":
-            return Press(_argument(rest, "k KEY").upper())
+            return Press(_key(_argument(rest, "k KEY")))
         case "o":
             return Open(_argument(rest, "o PACKAGE"))
         case "s":
@@ -171,6 +172,15 @@ def _argument(rest: str, usage: str) -> str:
     if len(rest.split()) != 1:
         raise _bad(f"it is written `{usage}`")
     return rest.strip()
+
+
+def _key(word: str) -> str:
+    key = word.upper().removeprefix("KEYCODE_")
+    if key == "BACK":
+        raise _bad("the Back key is `b`")
+    if key not in tuple(KeyName):
+        raise _bad(f"{word[:40]!r} is no key; there are {', '.join(KeyName)}")
+    return key
 
 
 def _output(name: str) -> str:

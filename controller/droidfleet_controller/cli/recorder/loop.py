@@ -104,7 +104,8 @@ class Loop:
 
     def _tell(self, planned: Planned, outputs: str) -> None:
         step = planned.kept
-        told = [step[name] for name in ("selector", "key", "direction") if name in step]
+        names = ("packageName",) if step["action"] == "OPEN" else ("selector", "key", "direction")
+        told = [step[name] for name in names if name in step]
         what = " ".join(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in told)
         note(f"{len(self._recording.steps):3}  {step['action']}  {what}".rstrip())
         if planned.note:
