@@ -34,7 +34,7 @@ def typing(value: str) -> Step:
 
 
 def resolved(made: Step, **values: str) -> Step:
-    return resolve_step(made, inputs=values, outputs={"seen": "42", "rows": ["a", None, "b"]})
+    return resolve_step(made, inputs=values, outputs={"seen": "42", "rows": ["a", None, "", "b"]})
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def resolved(made: Step, **values: str) -> Step:
         ("$$${inputs.item}", "$${inputs.item}"),
         ("cost: $5 $", "cost: $5 $"),
         ("${outputs.seen}", "42"),
-        ("${outputs.rows}", "a, b"),
+        ("${outputs.rows}", "a, , b"),
     ],
 )
 def test_a_reference_is_replaced_by_its_value(written: str, meant: str) -> None:
