@@ -205,9 +205,12 @@ class _Flow:
             return []
         if not value:
             self.scope.refused(place, ImportCode.EMPTY_STEPS, "the list has no commands", "For example `- back`.")
-        return [
-            step for position, each in enumerate(value) for step in self._command((*place, position), each, depth=depth)
-        ]
+        steps: list[Step] = []
+        for position, each in enumerate(value):
+            if self.scope.reporter.full:
+                break  # nothing of the rest would be told
+            steps += self._command((*place, position), each, depth=depth)
+        return steps
 
     def _command(self, place: Place, value: Json, *, depth: int) -> list[Step]:
         if isinstance(value, str):

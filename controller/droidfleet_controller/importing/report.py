@@ -122,6 +122,11 @@ class Reporter:
         return self._refused
 
     @property
+    def full(self) -> bool:
+        """Whether no more refusals are listed, so that looking for them is of no use."""
+        return self._refused > MAX_REFUSED
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All so far."""
         return tuple(self._entries)

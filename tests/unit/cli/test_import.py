@@ -133,6 +133,19 @@ def test_flows_beside_the_flow_are_read(offline: Command) -> None:
     assert json.loads(ran.out) == json.loads((DATA / "buy-tea.expected.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize(
+    "called", ['"a\\0b"', '"a\\ud800"', "circle", "a" * 300], ids=["NUL", "half", "circle", "long"]
+)
+def test_a_flow_whose_name_no_file_can_have_is_refused_in_the_report(
+    offline: Command, tmp_path: Path, called: str
+) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "a.yaml").write_text(f"- runFlow: {called}\n")
+    ran = offline("task", "import", str(tmp_path / "a.yaml"))
+    assert ran.code == 2
+    assert "FILE_NOT_FOLLOWED" in ran.err
+
+
 def test_a_link_does_not_lead_out_of_the_folder(offline: Command, tmp_path: Path) -> None:
     inside = tmp_path / "flows"
     inside.mkdir()

@@ -104,7 +104,12 @@ def _beside(path: Path) -> FlowReader:
     folder = path.resolve().parent
 
     def read(name: str) -> str:
-        found = (folder / name).resolve()
+        try:
+            found = (folder / name).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, no name for a file
+            raise FlowUnreadableError(
+                "its name is none that a file can have, or links that lead in a circle"
+            ) from error
         if not found.is_relative_to(folder):
             raise FlowUnreadableError("it does not lie in the folder of the flow that is imported")
         try:
