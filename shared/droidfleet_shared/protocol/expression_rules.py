@@ -5,6 +5,7 @@ Reading one costs up to 50 ms (`regexes.MAX_PATTERN_BYTES`), so their number is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from droidfleet_shared.protocol.codes import ValidationCode
@@ -14,7 +15,7 @@ from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.references import quoted_reference, sample, sample_xpath
 from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
 from droidfleet_shared.protocol.selector import MAX_XPATH_LENGTH
-from droidfleet_shared.protocol.values import PATTERNS, XPATH
+from droidfleet_shared.protocol.values import PATTERNS, REFERENCE, XPATH
 from droidfleet_shared.protocol.wording import name, shown
 from droidfleet_shared.protocol.xpaths import xpath_problem
 
@@ -23,6 +24,9 @@ MAX_PATTERNS = 100
 
 MAX_XPATHS = 400
 """Different XPath expressions in one task: two for each step; about a second when all are long."""
+
+_LITERAL_TEXT = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
+"""What stands between `\\Q` and `\\E`, and escapes: an escaped backslash before a `Q` begins nothing."""
 
 
 def expression_findings(document: dict[str, Json]) -> Iterator[Finding]:
@@ -63,7 +67,22 @@ def _too_many(what: str, found: int, most: int) -> Finding:
     return Finding(("steps",), ValidationCode.OUT_OF_RANGE, message, "Use literal fields, or split the task.")
 
 
+def _literal_reference(written: str) -> str:
+    """The first reference within `\\Q...\\E`, where its value would be escaped twice; empty when there is none."""
+    for literal in _LITERAL_TEXT.findall(written):
+        for found in REFERENCE.finditer(literal):
+            if found[1]:  # not `$${`
+                return found[0]
+    return ""
+
+
 def _pattern(written: str, places: list[Place]) -> Iterator[Finding]:
+    if reference := _literal_reference(written):
+        message = f"{name(reference)} stands after `\\Q`, where its value would be escaped twice"
+        hint = "Take `\\Q` and `\\E` away from it: a value that is put into a pattern always means itself."
+        for place in places:
+            yield Finding(place, ValidationCode.BAD_REGEX, message, hint)
+        return
     pattern = sample(written)
     try:
         compile_pattern(pattern)

@@ -246,6 +246,21 @@ def test_document_gives_its_codes(document: Document, expected: list[tuple[str, 
     assert codes(document) == expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"a\Q.${inputs.x}\E", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"\Q${inputs.x}", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"\\Q${inputs.x}", []),
+        (r"\Q.\E${inputs.x}", []),
+        (r"\Q$${inputs.x}\E", []),
+    ],
+)
+def test_a_value_is_not_put_where_a_pattern_is_literal_text(pattern: str, expected: list[tuple[str, str]]) -> None:
+    step = {"id": "tap", "action": "CLICK", "selector": {"textMatches": pattern}}
+    assert codes(task(step, inputs={"x": {"type": "string", "default": "a.b"}})) == expected
+
+
 def test_template_may_lack_the_values_of_its_inputs() -> None:
     document = task(inputs={"a": {"type": "string"}})
     del document["assignedAgentName"]
