@@ -220,7 +220,7 @@ class RandomTasks:
             "STOP_APP": lambda: {"packageName": self._pick(PACKAGES)},
             "SCROLL": self._scroll,
             "SWIPE": self._swipe,
-            "DRAG": self._drag,
+            "DRAG": lambda: self._drag(timeout_ms),
             "SELECT_OPTION": lambda: (
                 {"option": self.selector(), "maxScrolls": self._random.randint(1, 3)} | self._target()
             ),
@@ -275,8 +275,12 @@ class RandomTasks:
         made["distancePercent"] = self._random.randint(10, 90)
         return made | self._some({"selector": self.selector}, 0.4)
 
-    def _drag(self) -> Document:
-        made: Document = {"durationMs": 50} | self._touched() | self._some({"requireVisible": self.selector}, 0.1)
+    def _drag(self, timeout_ms: int) -> Document:
+        made: Document = (
+            {"durationMs": 50, "timeoutMs": max(1_200, timeout_ms)}
+            | self._touched()
+            | self._some({"requireVisible": self.selector}, 0.1)
+        )
         to = self.selector()
         if self._chance(0.5) and to != made["selector"]:
             return made | {"to": to}

@@ -41,10 +41,6 @@ class Key(StrEnum):
     QUICK_SETTINGS = "quick_settings"
 
 
-DRAG_HOLD_MS = 500
-"""How long a drag holds before it moves: Android's long press."""
-
-
 @dataclass(frozen=True, slots=True)
 class Display:
     """The display in the phone's natural orientation, pixels. Rotation comes with each dump."""
@@ -141,7 +137,7 @@ class Phone(ABC):
 
     @abstractmethod
     async def drag(self, start: tuple[int, int], end: tuple[int, int], *, duration_ms: int, deadline: Deadline) -> bool:
-        """Holds what is at a point for `DRAG_HOLD_MS`, moves it to another within ``duration_ms`` and lets go there."""
+        """Holds what is at a point for 500 ms, moves it to another within ``duration_ms`` and lets go there."""
 
     @abstractmethod
     async def start_app(self, package: str, *, activity: str | None = None, deadline: Deadline) -> bool:

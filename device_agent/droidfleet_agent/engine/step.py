@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from random import Random
 
 from droidfleet_agent.driver.port import (
-    DRAG_HOLD_MS,
     ActionRefusedError,
     Key,
     OutcomeUnknownError,
@@ -39,6 +38,7 @@ from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, TargetModel
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import StepBase
+from droidfleet_shared.protocol.steps.touching import DRAG_HOLD_MS
 
 RETRY_PAUSE_S = 0.1
 """After an action that certainly did not happen, before the next look: time for a stale screen to settle."""

@@ -14,6 +14,7 @@ from droidfleet_shared.protocol.steps.touching import (
     DEFAULT_HOLD_MS,
     DEFAULT_INTERVAL_MS,
     DEFAULT_SWIPE_MS,
+    DRAG_HOLD_MS,
     MAX_TIMES,
 )
 from droidfleet_shared.protocol.wording import listed, name
@@ -87,15 +88,16 @@ def _taps_fit(place: Place, step: dict[str, Json]) -> Iterator[Finding]:
 
 def _gesture_fits(place: Place, step: dict[str, Json], default: int) -> Iterator[Finding]:
     held = step.get("durationMs", default)
+    before = DRAG_HOLD_MS if step.get("action") == "DRAG" else 0
     timeout = step.get("timeoutMs", DEFAULT_TIMEOUT_MS)
     if type(held) is not int or type(timeout) is not int or not 0 < held <= 10_000 or timeout <= 0:
         return
-    needed = held + min(RESERVE_MS, timeout // RESERVE_SHARE)
+    needed = before + held + min(RESERVE_MS, timeout // RESERVE_SHARE)
     if needed > timeout:
         yield Finding(
             place,
             ValidationCode.CONFLICTING_FIELDS,
-            f"the finger stays down for {held} ms, and `timeoutMs` is {timeout}, looking and answering included",
+            f"the finger stays down for {before + held} ms, and `timeoutMs` is {timeout}, with looking and answering",
             "Make `durationMs` shorter or `timeoutMs` longer.",
         )
 

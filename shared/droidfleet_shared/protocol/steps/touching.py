@@ -16,6 +16,8 @@ DEFAULT_INTERVAL_MS = 100
 DEFAULT_HOLD_MS = 800
 DEFAULT_SWIPE_MS = 300
 DEFAULT_DRAG_MS = 1_000
+DRAG_HOLD_MS = 500
+"""How long what is dragged is held before it moves: Android's long press, which lets it be moved."""
 DEFAULT_SCROLLS = 10
 SCROLLING_TIMEOUT_MS = 30_000
 """Default `timeoutMs` of steps that scroll: ten scrolls with their looks take longer than a tap."""
