@@ -15,7 +15,7 @@ from droidfleet_agent.engine.context import RunContext
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.flow import Failure, Flow
 from droidfleet_agent.engine.redact import redacted
-from droidfleet_agent.engine.sight import Eyes, task_needs_vision
+from droidfleet_agent.engine.sight import Eyes, needs_of_task
 from droidfleet_agent.engine.values import RunValues
 from droidfleet_agent.vision import load_vision
 from droidfleet_agent.vision.port import Vision, VisionMissingError
@@ -73,9 +73,12 @@ class Engine:
     async def _refusal(self, task: Task, agent_name: str) -> Failure | None:
         if mismatch := check_agent(task, agent_name):
             return Failure(StepCode.AGENT_MISMATCH, f"Nothing was run: {mismatch}.")
-        if task_needs_vision(task):
+        if needs := needs_of_task(task):
             try:
-                await asyncio.to_thread(self._vision)
+                vision = await asyncio.to_thread(self._vision)
+                if needs.texts:
+                    # Here and not in the first step that reads: loading takes seconds that no step has asked for.
+                    await asyncio.to_thread(vision.prepare)
             except VisionMissingError as error:
                 return Failure(StepCode.NOT_SUPPORTED, f"Nothing was run: {error.message} {error.hint}")
         return None

@@ -22,8 +22,9 @@ from droidfleet_agent.screen.sights import Sighting, Sights
 from droidfleet_agent.vision.port import UnreadablePictureError, Vision
 from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.selector import ImageSelector, Selector
-from droidfleet_shared.protocol.steps import Step, StepBase
+from droidfleet_shared.protocol.steps import StepBase
 from droidfleet_shared.protocol.task import TaskTemplate
+from droidfleet_shared.protocol.tree import walk
 
 T = TypeVar("T")
 
@@ -54,16 +55,10 @@ def needs_of(part: BaseModel, *, without: frozenset[str] = frozenset()) -> Needs
     )
 
 
-def task_needs_vision(task: TaskTemplate) -> bool:
-    """Whether any step of the task has to see."""
-    todo: list[Step] = list(task.steps)
-    while todo:
-        step = todo.pop()
-        if needs_of(step):
-            return True
-        for name in ("steps", "then", "otherwise"):
-            todo.extend(getattr(step, name, None) or ())
-    return False
+def needs_of_task(task: TaskTemplate) -> Needs:
+    """What all steps of the task need together."""
+    needs = [needs_of(step) for _path, step in walk(task.steps)]
+    return Needs(any(each.texts for each in needs), frozenset().union(*(each.images for each in needs)))
 
 
 def _selectors(part: BaseModel, without: frozenset[str] = frozenset()) -> Iterator[Selector]:

@@ -120,7 +120,8 @@ def _given_up(run: StepRun, missing: Missing | None, silence: PhoneUnavailableEr
         remedy = "" if unread else " Check that it is attached, unlocked for adb, and not busy."
         lack = "nothing was decided" if unread else "the phone had not answered"
         message = f"{after} {lack}{f': {reason}' if reason else '.'}{remedy}"
-        return StepFailed(StepCode.DEVICE_UNAVAILABLE, message, out_of_time=True)
+        code = StepCode.SCREEN_UNREADABLE if unread else StepCode.DEVICE_UNAVAILABLE
+        return StepFailed(code, message, out_of_time=True)
     if unread:
         quiet = f" At the end {reason}"
     else:

@@ -36,6 +36,9 @@ class Vision(ABC):
     def size(self, picture: bytes) -> PictureSize:
         """The size of a PNG or JPEG."""
 
+    def prepare(self) -> None:  # noqa: B027 - not every sight has something to load
+        """Loads what reading needs, so that the first reading takes no longer than the next."""
+
     @abstractmethod
     def texts(self, picture: bytes) -> tuple[Sighting, ...]:
         """Every line of text, as read. What is read with less certainty than `LEAST_READING` is left out."""

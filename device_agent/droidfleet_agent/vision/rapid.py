@@ -38,13 +38,11 @@ class RapidVision(Vision):
         height, width = _decode(picture).shape[:2]
         return PictureSize(width, height)
 
+    def prepare(self) -> None:
+        self._read(numpy.zeros((64, 64, 3), dtype=numpy.uint8))
+
     def texts(self, picture: bytes) -> tuple[Sighting, ...]:
-        image = _decode(picture)
-        with self._one_at_a_time:
-            if self._reader is None:
-                self._reader = _reader()
-            read = self._reader(image)
-        assert isinstance(read, RapidOCROutput)  # both parts of the reading were asked for
+        read = self._read(_decode(picture))
         if read.boxes is None or read.txts is None or read.scores is None:
             return ()
         return tuple(
@@ -55,6 +53,14 @@ class RapidVision(Vision):
 
     def find(self, picture: bytes, wanted: bytes, *, threshold: float) -> tuple[Sighting, ...]:
         return find_template(_decode(picture), _decode(wanted), threshold=threshold)
+
+    def _read(self, image: Image) -> RapidOCROutput:
+        with self._one_at_a_time:
+            if self._reader is None:
+                self._reader = _reader()
+            read = self._reader(image)
+        assert isinstance(read, RapidOCROutput)  # both parts of the reading were asked for
+        return read
 
 
 @lru_cache

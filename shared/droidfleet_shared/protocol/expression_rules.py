@@ -12,7 +12,7 @@ from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.names import MAX_PATTERN_LENGTH
 from droidfleet_shared.protocol.pointers import Json, Place
-from droidfleet_shared.protocol.references import quoted_reference, sample, sample_xpath
+from droidfleet_shared.protocol.references import quoted_reference, sample_pattern, sample_xpath
 from droidfleet_shared.protocol.regexes import BadPatternError, compile_pattern
 from droidfleet_shared.protocol.selector import MAX_XPATH_LENGTH
 from droidfleet_shared.protocol.values import PATTERNS, REFERENCE, XPATH
@@ -25,8 +25,19 @@ MAX_PATTERNS = 100
 MAX_XPATHS = 400
 """Different XPath expressions in one task: two for each step; about a second when all are long."""
 
-_LITERAL_TEXT = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
-"""What stands between `\\Q` and `\\E`, and escapes: an escaped backslash before a `Q` begins nothing."""
+_SYNTAX = re.compile(
+    r"""
+    (?P<verbatim> \\Q.*?(?:\\E|$) )
+  | (?P<escape> \\. )
+  | (?P<reference> \$\$?\{[^}]*\} )
+  | (?P<class> \[\^?\]?(?:\\.|[^\]\\])*(?:\]|$) )
+  | (?P<count> \{(?:\$\{[^}]*\}|[^{}])*\} )
+  | (?P<group> \(\?[^:)>]* )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""The parts of a pattern in which a value would become syntax, or be escaped twice; an escape and a reference that
+stands by itself are in it so that they are passed over whole."""
 
 
 def expression_findings(document: dict[str, Json]) -> Iterator[Finding]:
@@ -67,23 +78,25 @@ def _too_many(what: str, found: int, most: int) -> Finding:
     return Finding(("steps",), ValidationCode.OUT_OF_RANGE, message, "Use literal fields, or split the task.")
 
 
-def _literal_reference(written: str) -> str:
-    """The first reference within `\\Q...\\E`, where its value would be escaped twice; empty when there is none."""
-    for literal in _LITERAL_TEXT.findall(written):
-        for found in REFERENCE.finditer(literal):
+def _reference_in_syntax(written: str) -> str:
+    """The first reference that stands where a value cannot mean itself; empty when there is none."""
+    for part in _SYNTAX.finditer(written):
+        if part.lastgroup in ("escape", "reference"):
+            continue
+        for found in REFERENCE.finditer(part[0]):
             if found[1]:  # not `$${`
                 return found[0]
     return ""
 
 
 def _pattern(written: str, places: list[Place]) -> Iterator[Finding]:
-    if reference := _literal_reference(written):
-        message = f"{name(reference)} stands after `\\Q`, where its value would be escaped twice"
-        hint = "Take `\\Q` and `\\E` away from it: a value that is put into a pattern always means itself."
+    if reference := _reference_in_syntax(written):
+        message = f"{name(reference)} stands in `[...]`, `{{...}}`, `(?...` or after `\\Q`, where no value means itself"
+        hint = "Let it stand by itself: a value that is put into a pattern is a text that is matched as it is."
         for place in places:
             yield Finding(place, ValidationCode.BAD_REGEX, message, hint)
         return
-    pattern = sample(written)
+    pattern = sample_pattern(written)
     try:
         compile_pattern(pattern)
     except BadPatternError as error:

@@ -16,7 +16,7 @@ from droidfleet_shared.protocol.issues import Finding
 from droidfleet_shared.protocol.output_rules import outputs_of
 from droidfleet_shared.protocol.pointers import Json, Place
 from droidfleet_shared.protocol.suggestions import nearest
-from droidfleet_shared.protocol.values import IDENTIFIERS, REFERENCE
+from droidfleet_shared.protocol.values import IDENTIFIERS, REFERENCE, escaped
 from droidfleet_shared.protocol.wording import cut, listed, name, quoted
 
 _ANY = re.compile(r"\$\$\{|\$\{[^}]*\}?")
@@ -111,6 +111,11 @@ def _choice(found: str, names: Collection[str], what: str) -> str:
 def sample(text: str) -> str:
     """The text with something in the place of each reference: for checks that need no more."""
     return REFERENCE.sub(_put(lambda _found: "x"), text) if "$" in text else text
+
+
+def sample_pattern(pattern: str) -> str:
+    """The pattern with one of a letter in the place of each reference."""
+    return REFERENCE.sub(_put(lambda _found: escaped("x")), pattern) if "$" in pattern else pattern
 
 
 def sample_xpath(expression: str) -> str:

@@ -178,8 +178,8 @@ def _problem(field: str, meant: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A regular expression that means the text itself."""
-    return "".join(f"\\{each}" if each in string.punctuation and each != "_" else each for each in text)
+    """A regular expression that means the text itself, of one piece: what repeats it repeats all of it."""
+    return "(?:" + "".join(f"\\{each}" if each in string.punctuation and each != "_" else each for each in text) + ")"
 
 
 def xpath_literal(text: str) -> str:

@@ -164,6 +164,7 @@ async def test_a_picture_that_was_not_read_in_time_is_not_blamed_on_the_phone(
 
     monkeypatch.setattr(phone, "dump", slow)
     result = await run_step(phone, clock, WAIT_TEA)
+    assert result.code is StepCode.SCREEN_UNREADABLE
     assert result.message == "After 5000 ms nothing was decided: the picture was not looked through in time."
 
 

@@ -35,7 +35,11 @@ async def test_lists_that_are_read_together_grow_together_or_not_at_all() -> Non
     rows = [node(f"row {place}", (0, 100 * place, 900, 100 * place + 90), resource_id="row") for place in range(10)]
     phone = MemoryPhone({"rows": Page(dump(window(*rows)))}, start="rows", clock=clock)
     long = {"id": "long", "action": "EXTRACT", "all": True, "append": True, "selector": {"resourceId": "row"}}
-    filled = {"action": "REPEAT", "maxIterations": MAX_LIST // 10, "steps": [{**long, "fields": [{"outputField": "b"}]}]}
+    filled = {
+        "action": "REPEAT",
+        "maxIterations": MAX_LIST // 10,
+        "steps": [{**long, "fields": [{"outputField": "b"}]}],
+    }
     both = {**long, "id": "both", "onFailure": "CONTINUE", "fields": [{"outputField": "a"}, {"outputField": "b"}]}
     result = await run_steps(phone, clock, filled, both)
     assert result.steps[-1].code is StepCode.ACTION_FAILED

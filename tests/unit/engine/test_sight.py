@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from droidfleet_agent.driver.memory import MemoryPhone
 from droidfleet_agent.driver.port import PhoneUnavailableError
-from droidfleet_agent.engine.sight import Eyes, Needs, needs_of, task_needs_vision
+from droidfleet_agent.engine.sight import Eyes, Needs, needs_of, needs_of_task
 from droidfleet_agent.screen.node import Bounds
 from droidfleet_agent.screen.sights import Sighting
 from droidfleet_agent.vision.port import PictureSize, UnreadablePictureError, Vision
@@ -91,8 +91,9 @@ def test_a_task_needs_vision_when_a_step_anywhere_in_it_does() -> None:
         ]
         return TaskTemplate.model_validate({"schemaVersion": 1, "taskId": "t", "steps": steps})
 
-    assert task_needs_vision(task({"ocrText": "Start"}))
-    assert not task_needs_vision(task({"text": "Start"}))
+    assert needs_of_task(task({"ocrText": "Start"})) == Needs(texts=True)
+    assert needs_of_task(task({"image": {"artifact": "icon"}})) == Needs(images=frozenset({ICON}))
+    assert not needs_of_task(task({"text": "Start"}))
 
 
 async def test_a_smaller_picture_is_told_in_the_displays_pixels() -> None:

@@ -254,9 +254,16 @@ def test_document_gives_its_codes(document: Document, expected: list[tuple[str, 
         (r"\\Q${inputs.x}", []),
         (r"\Q.\E${inputs.x}", []),
         (r"\Q$${inputs.x}\E", []),
+        (r"a{${inputs.x}}", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"[a-${inputs.x}]", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"[]${inputs.x}]", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"(?${inputs.x})", [("/steps/0/selector/textMatches", "BAD_REGEX")]),
+        (r"\[${inputs.x}\]", []),
+        (r"(?:${inputs.x})+[a-z]{2}", []),
+        (r"(${inputs.x}|${inputs.x})?", []),
     ],
 )
-def test_a_value_is_not_put_where_a_pattern_is_literal_text(pattern: str, expected: list[tuple[str, str]]) -> None:
+def test_a_value_is_not_put_where_it_could_not_mean_itself(pattern: str, expected: list[tuple[str, str]]) -> None:
     step = {"id": "tap", "action": "CLICK", "selector": {"textMatches": pattern}}
     assert codes(task(step, inputs={"x": {"type": "string", "default": "a.b"}})) == expected
 

@@ -178,6 +178,7 @@ def test_an_escaped_value_matches_itself_alone(value: str) -> None:
 
     assert pattern.fullmatch(value)
     assert not pattern.fullmatch(f"{value}x")
+    assert compile_pattern(f"{escaped(value)}{{2}}").fullmatch(value * 2)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=30))
