@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ from droidfleet_agent.screen.node import Screen
 from droidfleet_agent.screen.parse import parse
 from droidfleet_agent.screen.windows import choose, rotated_display
 from droidfleet_shared.protocol.selector import Selector
+from support.dumps import DUMPS, FOLDER
 
-FOLDER = Path(os.environ.get("DROIDFLEET_DUMPS", Path(__file__).resolve().parents[3].parent / "shared" / "dumps"))
-DUMPS = sorted(FOLDER.glob("*.xml"))
 pytestmark = pytest.mark.skipif(not DUMPS, reason=f"no real dumps in {FOLDER}; DROIDFLEET_DUMPS names another folder")
 
 

@@ -13,9 +13,9 @@ from droidfleet_agent.screen.node import Node, Screen
 from droidfleet_agent.screen.stability import changing_text, lasting_prefix, made_up_id
 from droidfleet_agent.screen.suggest import MAX_OFFERED, MAX_REJECTED, Suggester, Suggestions
 from droidfleet_shared.protocol.selector import Selector
+from support.dumps import DUMPS
 from support.screens import dump, field, node, screen, screen_of, window
 from unit.screen.test_matching_properties import screens
-from unit.screen.test_real_dumps import DUMPS
 from unit.screen.test_real_dumps import screen_of as real_screen
 
 LINE = (0, 0, 400, 100)

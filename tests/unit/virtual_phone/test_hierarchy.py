@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from support.dumps import DUMPS
 from unit.virtual_phone.phones import screen, selector, shipped
 
 OWN_SAMPLE = Path(__file__).parents[2] / "data" / "virtual_phone" / "window_dump.xml"
-REAL_DUMPS = sorted(Path("/work/shared/dumps").glob("nora__*.xml"))
+REAL_DUMPS = [path for path in DUMPS if path.name.startswith("nora__")]
+"""Those that the same release of Android wrote."""
 ORDER = [
     "NAF",
     "index",
