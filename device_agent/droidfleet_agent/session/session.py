@@ -281,8 +281,15 @@ class Session:
                 control=control,
             )
         except BaseException:
-            answer.cancel()
-            self._ran.pop(request.request_id, None)
+            # It may have acted before it broke. The id stays taken, so that asking again never acts again.
+            answer.set_exception(
+                UnavailableError(
+                    "OUTCOME_UNKNOWN",
+                    "the step broke off, and whether it acted is unknown. It is not repeated.",
+                    hint="Look at the phone before doing it again.",
+                )
+            )
+            answer.exception()  # nobody may ask again, and asyncio then calls it forgotten
             raise
         finally:
             self._stepping = None

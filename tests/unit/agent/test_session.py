@@ -35,6 +35,7 @@ from droidfleet_shared.bus.session import (
     SeenTree,
     StepRan,
 )
+from droidfleet_shared.clock import Deadline
 from support.assignments import AGENT, TAP_TEA, WAIT_FOR_NOTHING, ref
 from support.clock import HandClock, settle
 from support.memory_bus import MemoryBus
@@ -290,6 +291,22 @@ async def test_a_step_that_is_asked_for_twice_runs_once_and_answers_twice() -> N
     first = await bench.step(lease, TAP_TEA, request_id="one")
     again = await bench.step(lease, TAP_TEA, request_id="one")
     assert first == again
+    assert len(bench.phone.done) == 1
+
+
+async def test_a_step_that_broke_after_it_acted_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    lease = await bench.open()
+    tap = bench.phone.tap
+
+    async def acts_and_breaks(x: int, y: int, *, deadline: Deadline, hold_ms: int | None = None) -> bool:
+        await tap(x, y, deadline=deadline, hold_ms=hold_ms)
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(bench.phone, "tap", acts_and_breaks)
+    with pytest.raises(RuntimeError):
+        await bench.step(lease, TAP_TEA, request_id="one")
+    assert code(await bench.step(lease, TAP_TEA, request_id="one")) == "OUTCOME_UNKNOWN"
     assert len(bench.phone.done) == 1
 
 
