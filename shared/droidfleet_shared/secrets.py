@@ -25,11 +25,6 @@ _ABOUT_NAMES = frozenset({ValidationCode.UNKNOWN_FIELD, ValidationCode.UNKNOWN_R
 """Codes of issues that speak of a value's name; the others describe the value itself, and may show a part of it."""
 
 
-def secret_names(document: Json) -> frozenset[str]:
-    """The inputs that a raw document declares as secret, however wrong the rest of it is."""
-    return frozenset(name for name, declared in _object(document, "inputs").items() if _type(declared) == "secret")
-
-
 def concealed(issues: Sequence[Issue], document: Json) -> tuple[Issue, ...]:
     """The issues of a raw ``document`` without the values of its secrets.
 
