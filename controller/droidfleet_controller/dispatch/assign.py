@@ -95,9 +95,9 @@ def _bodies(
     if not needed:
         return at_hand
     found = texts.load(connection, {digest for digest, _ in needed})
-    values = run_values.load(connection, {run_id for _, run_id in needed if run_id})
+    values = run_values.load(connection, {values_id for _, values_id in needed if values_id})
     read = {
-        (digest, run_id): Body.of(filled(found[digest], values[run_id]) if run_id else found[digest])
-        for digest, run_id in needed
+        (digest, values_id): Body.of(filled(found[digest], values[values_id]) if values_id else found[digest])
+        for digest, values_id in needed
     }
     return {**at_hand, **read}

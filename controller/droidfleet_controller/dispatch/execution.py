@@ -13,12 +13,13 @@ from droidfleet_shared.protocol.result import TaskResult
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskText:
     """Which stored text an execution runs, and what dispatch writes into it: the agent's name unless the author did,
-    the revision where the library gave it, the values of its run where it has any."""
+    the revision where the library gave it, and the values that ``values_id`` names (`store.run_values`; empty: none).
+    """
 
     sha256: str
     add_name: bool
     add_revision: bool
-    add_values: bool = False
+    values_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,10 @@ class Execution:
     ``bound_s`` is the longest that the task may take; ``steps_done`` counts the steps of a loop again in each round;
     ``progress_sequence`` is the last step event that counts for ``current_step_id``; ``iteration`` is the highest of a
     step that ended; ``check_at`` is when a deadline may have passed, None exactly when it has ended; ``version`` grows
-    with every change that a reader can see.
+    with every change that a reader can see; ``run_id`` is the rollout's id for an execution of one; ``try_number``:
+    which try of its member it is; ``priority`` 0 to 9, the higher one runs first; ``accept_within_s``: from its
+    assignment until the agent must have it, None: only ``expires_at`` counts; ``stopped_at``: when the agent said that
+    the attempt that an abort fenced has ended.
     """
 
     execution_id: str
@@ -55,12 +59,16 @@ class Execution:
     check_at: datetime | None = None
     version: int = 1
     result: TaskResult | None = None
+    priority: int = 5
+    try_number: int = 1
+    accept_within_s: float | None = None
+    stopped_at: datetime | None = None
 
     @property
     def body_key(self) -> tuple[str, str]:
-        """What identifies the text that is sent, before it is addressed: the stored one's digest, and the run whose
-        values are written into it (empty: none)."""
-        return self.text.sha256, self.run_id if self.text.add_values else ""
+        """What identifies the text that is sent, before it is addressed: the digest of the stored one, and the values
+        that are written into it (empty: none)."""
+        return self.text.sha256, self.text.values_id
 
     @property
     def terminal(self) -> bool:

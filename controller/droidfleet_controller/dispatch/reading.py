@@ -55,7 +55,7 @@ class Executions:
 
         def read(connection: Connection) -> Detailed:
             found = _find(connection, execution_id)
-            values = run_values.load(connection, [found.run_id]).get(found.run_id, RunValues())
+            values = run_values.load(connection, [found.text.values_id]).get(found.text.values_id, RunValues())
             return Detailed(found, values.shown(), artifacts.of_execution(connection, execution_id))
 
         detailed = await self._database.run(read)

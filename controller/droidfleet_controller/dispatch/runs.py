@@ -167,8 +167,10 @@ def _start(
             return _again(connection, earlier, digest, command.values)
     run_id = new_id("r")
     template = _template(connection, command, checked)
+    text = template.text
     if template.values:
         run_values.add(connection, run_id, template.values)
+        text = replace(text, values_id=run_id)
     queued = [
         Execution(
             execution_id=new_id("x"),
@@ -181,7 +183,7 @@ def _start(
             check_at=now + command.expires_in,
             task_id=template.task_id,
             revision=template.revision,
-            text=template.text,
+            text=text,
             step_count=template.step_count,
             bound_s=template.bound_s,
         )
@@ -239,7 +241,7 @@ def _template(connection: Connection, command: RunTask, checked: Checked | None)
             raise task_not_found(connection, command.task.task_id, command.task.revision)
         checked, values = check_run(stored.body, command.values, stored=True)
         sha256, revision, add_name, add_revision = stored.sha256, stored.revision, True, stored.add_revision
-    text = TaskText(sha256=sha256, add_name=add_name, add_revision=add_revision, add_values=bool(values))
+    text = TaskText(sha256=sha256, add_name=add_name, add_revision=add_revision)
     return _Template(checked.task_id, revision, text, checked.body, values, checked.step_count, checked.bound_s)
 
 

@@ -38,6 +38,8 @@ _UPDATE = (
             "started_at",
             "check_at",
             "version",
+            "expires_at",
+            "stopped_at",
             "result_head",
         )
     })
@@ -94,7 +96,7 @@ def save(connection: Connection, changed: Sequence[Execution]) -> None:
     """Writes changed executions. Secrets of runs that thereby come to their end are forgotten."""
     if changed:
         connection.execute(_UPDATE, [{"key": each.execution_id, **_changing(each)} for each in changed])
-    ended = {each.run_id for each in changed if each.terminal and each.text.add_values}
+    ended = {each.text.values_id for each in changed if each.terminal and each.text.values_id}
     if ended:
         run_values.forget_secrets(connection, ended)
 
@@ -219,11 +221,13 @@ def _values(execution: Execution) -> dict[str, object]:
         "sha256": execution.text.sha256,
         "add_name": execution.text.add_name,
         "add_revision": execution.text.add_revision,
-        "add_values": execution.text.add_values,
+        "values_id": execution.text.values_id,
+        "priority": execution.priority,
+        "try_number": execution.try_number,
+        "accept_within_s": execution.accept_within_s,
         "step_count": execution.step_count,
         "bound_s": execution.bound_s,
         "created_at": execution.created_at,
-        "expires_at": execution.expires_at,
         **_changing(execution),
     }
 
@@ -243,6 +247,8 @@ def _changing(execution: Execution) -> dict[str, object]:
         "started_at": execution.started_at,
         "check_at": execution.check_at,
         "version": execution.version,
+        "expires_at": execution.expires_at,
+        "stopped_at": execution.stopped_at,
         "result_head": None if execution.result is None else _head(execution.result),
     }
 
@@ -260,9 +266,7 @@ def _execution(row: Row[Any]) -> Execution:
         device=row.device,
         task_id=row.task_id,
         revision=row.revision,
-        text=TaskText(
-            sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision, add_values=row.add_values
-        ),
+        text=TaskText(sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision, values_id=row.values_id),
         step_count=row.step_count,
         bound_s=row.bound_s,
         state=ExecutionState(row.state),
@@ -281,4 +285,8 @@ def _execution(row: Row[Any]) -> Execution:
         check_at=row.check_at,
         version=row.version,
         result=None if head is None else TaskResult.model_validate_json(head),
+        priority=row.priority,
+        try_number=row.try_number,
+        accept_within_s=row.accept_within_s,
+        stopped_at=row.stopped_at,
     )

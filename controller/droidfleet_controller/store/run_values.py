@@ -1,9 +1,10 @@
-"""The values of runs. Secrets among them stay only until the last execution of the run has ended."""
+"""The values that are written into tasks, by id. Secrets among them stay only until the last execution that uses them
+has ended, and nothing holds them: a rollout that may begin more, or a schedule."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, bindparam, exists, insert, select, update
 
@@ -14,41 +15,61 @@ from droidfleet_controller.tasks.values import RunValues
 
 NO_SECRETS = "{}"
 
-_FORGET = update(run_values).where(run_values.c.run_id == bindparam("key")).values(secrets=bindparam("left"))
+_FORGET = update(run_values).where(run_values.c.values_id == bindparam("key")).values(secrets=bindparam("left"))
 
 
-def add(connection: Connection, run_id: str, values: RunValues) -> None:
-    """Keeps the values of a new run."""
-    given = {"inputValues": dict(values.values), "randomSeed": values.random_seed}
-    connection.execute(
-        insert(run_values).values(run_id=run_id, given=json.dumps(given), secrets=json.dumps(dict(values.secrets)))
-    )
+def add(connection: Connection, values_id: str, values: RunValues, *, held_by: str = "") -> None:
+    """Keeps values under a new id. ``held_by``: the rollout or schedule that may yet begin executions with them."""
+    add_many(connection, {values_id: values}, held_by=held_by)
 
 
-def load(connection: Connection, run_ids: Iterable[str]) -> dict[str, RunValues]:
-    """The values by run; runs without any are left out."""
+def add_many(connection: Connection, new: Mapping[str, RunValues], *, held_by: str) -> None:
+    """Keeps values under new ids."""
+    rows = [
+        {
+            "values_id": values_id,
+            "given": json.dumps({"inputValues": dict(values.values), "randomSeed": values.random_seed}),
+            "secrets": json.dumps(dict(values.secrets)),
+            "held_by": held_by,
+        }
+        for values_id, values in new.items()
+    ]
+    if rows:
+        connection.execute(insert(run_values), rows)
+
+
+def release(connection: Connection, held_by: str) -> None:
+    """Nothing begins with these values any more: their secrets are forgotten as soon as no execution uses them."""
+    query = select(run_values.c.values_id).where(run_values.c.held_by == held_by)
+    ids = list(connection.execute(query).scalars())
+    connection.execute(update(run_values).where(run_values.c.held_by == held_by).values(held_by=""))
+    forget_secrets(connection, ids)
+
+
+def load(connection: Connection, values_ids: Iterable[str]) -> dict[str, RunValues]:
+    """The values by id; unknown ids are left out."""
     found: dict[str, RunValues] = {}
-    for some in chunks(sorted(set(run_ids))):
-        for row in connection.execute(select(run_values).where(run_values.c.run_id.in_(some))):
+    for some in chunks(sorted(set(values_ids))):
+        for row in connection.execute(select(run_values).where(run_values.c.values_id.in_(some))):
             given = json.loads(row.given)
-            found[row.run_id] = RunValues(
+            found[row.values_id] = RunValues(
                 values=given["inputValues"], secrets=json.loads(row.secrets), random_seed=given["randomSeed"]
             )
     return found
 
 
-def forget_secrets(connection: Connection, run_ids: Iterable[str]) -> None:
-    """Removes the secrets of those runs of which no execution is live any more."""
+def forget_secrets(connection: Connection, values_ids: Iterable[str]) -> None:
+    """Removes those secrets that no live execution uses and nothing holds."""
     ended: list[dict[str, str]] = []
-    live = exists().where(executions.c.run_id == run_values.c.run_id, executions.c.check_at.is_not(None))
-    for some in chunks(sorted(set(run_ids))):
-        query = select(run_values.c.run_id, run_values.c.secrets).where(
-            run_values.c.run_id.in_(some), run_values.c.secrets != NO_SECRETS, ~live
+    live = exists().where(executions.c.values_id == run_values.c.values_id, executions.c.check_at.is_not(None))
+    for some in chunks(sorted(set(values_ids))):
+        query = select(run_values.c.values_id, run_values.c.secrets).where(
+            run_values.c.values_id.in_(some), run_values.c.secrets != NO_SECRETS, run_values.c.held_by == "", ~live
         )
         for row in connection.execute(query):
             left = json.dumps(dict.fromkeys(json.loads(row.secrets)))
             if left != row.secrets:
-                ended.append({"key": row.run_id, "left": left})
+                ended.append({"key": row.values_id, "left": left})
     if ended:
         connection.execute(_FORGET, ended)
         scrub_afterwards(connection)

@@ -21,7 +21,6 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
-    false,
     text,
 )
 
@@ -88,6 +87,9 @@ devices = Table(
 )
 
 _LIVE = text("check_at IS NOT NULL")
+_OPEN = text("ended_at IS NULL")
+_STOPS = text("stop_at IS NOT NULL")
+_QUEUED = text("state = 'QUEUED'")
 
 executions = Table(
     "executions",
@@ -101,8 +103,8 @@ executions = Table(
     Column("sha256", String(64), nullable=False),
     Column("add_name", Boolean, nullable=False),
     Column("add_revision", Boolean, nullable=False),
-    # Its run has values (`run_values`), which are written into the text.
-    Column("add_values", Boolean, nullable=False, server_default=false()),
+    # The `run_values` that are written into the text; empty: none.
+    Column("values_id", String(96), nullable=False, server_default=""),
     Column("step_count", Integer, nullable=False),
     Column("bound_s", Float, nullable=False),
     Column("state", String(16), nullable=False),
@@ -122,12 +124,21 @@ executions = Table(
     Column("check_at", Instant),
     Column("version", BigInteger, nullable=False),
     Column("result_head", Text),
+    # 0 to 9; on a phone the higher one runs first, then the older one.
+    Column("priority", Integer, nullable=False, server_default="5"),
+    # Which try of its rollout's member it is, from 1.
+    Column("try_number", Integer, nullable=False, server_default="1"),
+    # From its assignment until the agent must have accepted it; null: only `expires_at` counts.
+    Column("accept_within_s", Float),
+    # When the agent said that the fenced attempt had ended; null: not fenced, or not heard of.
+    Column("stopped_at", Instant),
     UniqueConstraint("execution_id"),
     Index("ix_executions_run_id", "run_id", "number"),
     Index("ix_executions_device", "device", "number"),
     Index("ix_executions_task_id", "task_id", "number"),
     Index("ix_executions_state", "state", "number"),
-    # Exactly the live executions have a time at which a deadline may pass; these two do not grow with history.
+    # Exactly the live executions have a time at which a deadline may pass; these do not grow with history.
+    Index("ix_executions_values_id", "values_id", sqlite_where=_LIVE, postgresql_where=_LIVE),
     Index("ix_executions_check_at", "check_at", sqlite_where=_LIVE, postgresql_where=_LIVE),
     Index("ix_executions_line", "device", "number", sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
@@ -206,11 +217,164 @@ runs = Table(
 run_values = Table(
     "run_values",
     metadata,
-    Column("run_id", String(64), primary_key=True),
+    # The run's id, the rollout's, or of one member of a rollout; an execution names it.
+    Column("values_id", String(96), primary_key=True),
     # JSON of the members that dispatch writes into the text, secrets left out: {"inputValues": {...}, "randomSeed": 7}.
     Column("given", Text, nullable=False),
-    # JSON, name to secret; each becomes null when the last execution of the run has ended.
+    # JSON, name to secret; each becomes null when the last execution that names it has ended and nothing holds it.
     Column("secrets", Text, nullable=False),
+    # The rollout or the schedule that may yet begin executions with it; empty: none.
+    Column("held_by", String(64), nullable=False, server_default=""),
+    Index("ix_run_values_held_by", "held_by"),
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("device", String(128), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("value", String(256), nullable=False),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("name", String(128), primary_key=True),
+    # A label query, evaluated at use; null: the group is static and lists its devices.
+    Column("query", Text),
+    Column("description", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+)
+
+group_members = Table(
+    "group_members",
+    metadata,
+    Column("group_name", String(128), primary_key=True),
+    Column("device", String(128), primary_key=True),
+)
+
+rollouts = Table(
+    "rollouts",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("rollout_id", String(64), nullable=False),
+    Column("request_id", String(256), nullable=False),
+    Column("digest", String(64), nullable=False),
+    # JSON of the document, secrets left out.
+    Column("spec", Text, nullable=False),
+    Column("task_id", String(128), nullable=False),
+    Column("revision", Integer, nullable=False),
+    # JSON of `Subject`, but for the two above.
+    Column("subject", Text, nullable=False),
+    Column("state", String(24), nullable=False),
+    Column("reason_code", String(32), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("wave", Integer, nullable=False),
+    # JSON list.
+    Column("wave_sizes", Text, nullable=False),
+    Column("wave_opened_at", Instant),
+    Column("version", BigInteger, nullable=False),
+    # Of two controllers that plan the same rollout one is refused by it.
+    Column("tick", BigInteger, nullable=False),
+    # JSON of `Memory`.
+    Column("memory", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("moved_at", Instant, nullable=False),
+    Column("last_result_at", Instant),
+    # Null exactly while it goes on.
+    Column("ended_at", Instant),
+    Column("schedule_id", String(64), nullable=False),
+    Column("intended_at", Instant),
+    Column("actor", Text, nullable=False),
+    UniqueConstraint("rollout_id"),
+    UniqueConstraint("request_id"),
+    Index("ix_rollouts_open", "number", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("ix_rollouts_schedule_id", "schedule_id", "number"),
+)
+
+rollout_members = Table(
+    "rollout_members",
+    metadata,
+    Column("rollout_id", String(64), primary_key=True),
+    # 0 is the dry run's, so that its device may be a member as well.
+    Column("place", Integer, primary_key=True),
+    Column("device", String(128), nullable=False),
+    Column("wave", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("execution_id", String(64), nullable=False),
+    Column("values_id", String(96), nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    Column("retry_at", Instant),
+    # JSON list of code, step and screen of the last failure.
+    Column("signature", Text),
+    Column("reason", Text, nullable=False),
+    Index("ix_rollout_members_wave", "rollout_id", "wave", "place"),
+)
+
+rollout_decisions = Table(
+    "rollout_decisions",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("rollout_id", String(64), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("rule", String(32), nullable=False),
+    Column("wave", Integer, nullable=False),
+    # JSON object.
+    Column("numbers", Text, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Index("ix_rollout_decisions_rollout_id", "rollout_id", "number"),
+)
+
+rollout_membership = Table(
+    "rollout_membership",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("rollout_id", String(64), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("device", String(128), nullable=False),
+    Column("movement", String(16), nullable=False),
+    Column("wave", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("ix_rollout_membership_rollout_id", "rollout_id", "number"),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("schedule_id", String(64), primary_key=True),
+    Column("name", String(128), nullable=False),
+    # JSON of the document, secrets left out.
+    Column("spec", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    # Occurrences up to here are decided.
+    Column("decided_until", Instant, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    UniqueConstraint("name"),
+)
+
+occurrences = Table(
+    "occurrences",
+    metadata,
+    # The key makes one occurrence one run, whatever restarts and however many controllers.
+    Column("schedule_id", String(64), primary_key=True),
+    Column("intended_at", Instant, primary_key=True),
+    # The words of `OccurrenceState`.
+    Column("state", String(24), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("rollout_id", String(64), nullable=False),
+    # When a window's occurrence ends; null: it is none, or its stop was carried out.
+    Column("stop_at", Instant),
+    Column("decided_at", Instant, nullable=False),
+    Index("ix_occurrences_stop_at", "stop_at", sqlite_where=_STOPS, postgresql_where=_STOPS),
+    Index("ix_occurrences_queued", "schedule_id", "intended_at", sqlite_where=_QUEUED, postgresql_where=_QUEUED),
 )
 
 artifacts = Table(

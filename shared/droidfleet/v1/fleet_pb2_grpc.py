@@ -50,6 +50,41 @@ class FleetServiceStub:
                 request_serializer=droidfleet_dot_v1_dot_fleet__pb2.WatchEventsRequest.SerializeToString,
                 response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.WatchEventsResponse.FromString,
                 _registered_method=True)
+        self.SetLabels = channel.unary_unary(
+                '/droidfleet.v1.FleetService/SetLabels',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.SetLabelsRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.SetLabelsResponse.FromString,
+                _registered_method=True)
+        self.CreateGroup = channel.unary_unary(
+                '/droidfleet.v1.FleetService/CreateGroup',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.CreateGroupRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.CreateGroupResponse.FromString,
+                _registered_method=True)
+        self.GetGroup = channel.unary_unary(
+                '/droidfleet.v1.FleetService/GetGroup',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.GetGroupRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.GetGroupResponse.FromString,
+                _registered_method=True)
+        self.ListGroups = channel.unary_unary(
+                '/droidfleet.v1.FleetService/ListGroups',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.ListGroupsRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.ListGroupsResponse.FromString,
+                _registered_method=True)
+        self.UpdateGroup = channel.unary_unary(
+                '/droidfleet.v1.FleetService/UpdateGroup',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupResponse.FromString,
+                _registered_method=True)
+        self.DeleteGroup = channel.unary_unary(
+                '/droidfleet.v1.FleetService/DeleteGroup',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupResponse.FromString,
+                _registered_method=True)
+        self.PreviewTarget = channel.unary_unary(
+                '/droidfleet.v1.FleetService/PreviewTarget',
+                request_serializer=droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetResponse.FromString,
+                _registered_method=True)
 
 
 class FleetServiceServicer:
@@ -77,6 +112,55 @@ class FleetServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetLabels(self, request, context):
+        """SetLabels writes and removes labels of devices, all or none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateGroup(self, request, context):
+        """CreateGroup makes a group. ALREADY_EXISTS with code GROUP_EXISTS.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetGroup(self, request, context):
+        """GetGroup returns one group.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListGroups(self, request, context):
+        """ListGroups lists groups by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateGroup(self, request, context):
+        """UpdateGroup changes a group. ABORTED with code STALE_VERSION when it is not in the version that was seen.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteGroup(self, request, context):
+        """DeleteGroup removes a group. What was started on it goes on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PreviewTarget(self, request, context):
+        """PreviewTarget says who belongs to a group, or matches a query, now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FleetServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +178,41 @@ def add_FleetServiceServicer_to_server(servicer, server):
                     servicer.WatchEvents,
                     request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.WatchEventsRequest.FromString,
                     response_serializer=droidfleet_dot_v1_dot_fleet__pb2.WatchEventsResponse.SerializeToString,
+            ),
+            'SetLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLabels,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.SetLabelsRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.SetLabelsResponse.SerializeToString,
+            ),
+            'CreateGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateGroup,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.CreateGroupRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.CreateGroupResponse.SerializeToString,
+            ),
+            'GetGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGroup,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.GetGroupRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.GetGroupResponse.SerializeToString,
+            ),
+            'ListGroups': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGroups,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.ListGroupsRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.ListGroupsResponse.SerializeToString,
+            ),
+            'UpdateGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateGroup,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupResponse.SerializeToString,
+            ),
+            'DeleteGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteGroup,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupResponse.SerializeToString,
+            ),
+            'PreviewTarget': grpc.unary_unary_rpc_method_handler(
+                    servicer.PreviewTarget,
+                    request_deserializer=droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +297,195 @@ class FleetService:
             '/droidfleet.v1.FleetService/WatchEvents',
             droidfleet_dot_v1_dot_fleet__pb2.WatchEventsRequest.SerializeToString,
             droidfleet_dot_v1_dot_fleet__pb2.WatchEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/SetLabels',
+            droidfleet_dot_v1_dot_fleet__pb2.SetLabelsRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.SetLabelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/CreateGroup',
+            droidfleet_dot_v1_dot_fleet__pb2.CreateGroupRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.CreateGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/GetGroup',
+            droidfleet_dot_v1_dot_fleet__pb2.GetGroupRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.GetGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGroups(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/ListGroups',
+            droidfleet_dot_v1_dot_fleet__pb2.ListGroupsRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.ListGroupsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/UpdateGroup',
+            droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.UpdateGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/DeleteGroup',
+            droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.DeleteGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PreviewTarget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.FleetService/PreviewTarget',
+            droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetRequest.SerializeToString,
+            droidfleet_dot_v1_dot_fleet__pb2.PreviewTargetResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,20 @@ class FleetServiceStub:
     """GetDevice returns one device. NOT_FOUND with code DEVICE_NOT_FOUND, and the nearest names as a hint."""
     WatchEvents: _grpc.UnaryStreamMultiCallable[_fleet_pb2.WatchEventsRequest, _fleet_pb2.WatchEventsResponse]
     """WatchEvents streams what happens in the fleet: first the stored events after the cursor, then live ones."""
+    SetLabels: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.SetLabelsRequest, _fleet_pb2.SetLabelsResponse]
+    """SetLabels writes and removes labels of devices, all or none."""
+    CreateGroup: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.CreateGroupRequest, _fleet_pb2.CreateGroupResponse]
+    """CreateGroup makes a group. ALREADY_EXISTS with code GROUP_EXISTS."""
+    GetGroup: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.GetGroupRequest, _fleet_pb2.GetGroupResponse]
+    """GetGroup returns one group."""
+    ListGroups: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.ListGroupsRequest, _fleet_pb2.ListGroupsResponse]
+    """ListGroups lists groups by name."""
+    UpdateGroup: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.UpdateGroupRequest, _fleet_pb2.UpdateGroupResponse]
+    """UpdateGroup changes a group. ABORTED with code STALE_VERSION when it is not in the version that was seen."""
+    DeleteGroup: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.DeleteGroupRequest, _fleet_pb2.DeleteGroupResponse]
+    """DeleteGroup removes a group. What was started on it goes on."""
+    PreviewTarget: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.PreviewTargetRequest, _fleet_pb2.PreviewTargetResponse]
+    """PreviewTarget says who belongs to a group, or matches a query, now."""
 
 @_typing.type_check_only
 class FleetServiceAsyncStub(FleetServiceStub):
@@ -51,6 +65,20 @@ class FleetServiceAsyncStub(FleetServiceStub):
     """GetDevice returns one device. NOT_FOUND with code DEVICE_NOT_FOUND, and the nearest names as a hint."""
     WatchEvents: _aio.UnaryStreamMultiCallable[_fleet_pb2.WatchEventsRequest, _fleet_pb2.WatchEventsResponse]  # type: ignore[assignment]
     """WatchEvents streams what happens in the fleet: first the stored events after the cursor, then live ones."""
+    SetLabels: _aio.UnaryUnaryMultiCallable[_fleet_pb2.SetLabelsRequest, _fleet_pb2.SetLabelsResponse]  # type: ignore[assignment]
+    """SetLabels writes and removes labels of devices, all or none."""
+    CreateGroup: _aio.UnaryUnaryMultiCallable[_fleet_pb2.CreateGroupRequest, _fleet_pb2.CreateGroupResponse]  # type: ignore[assignment]
+    """CreateGroup makes a group. ALREADY_EXISTS with code GROUP_EXISTS."""
+    GetGroup: _aio.UnaryUnaryMultiCallable[_fleet_pb2.GetGroupRequest, _fleet_pb2.GetGroupResponse]  # type: ignore[assignment]
+    """GetGroup returns one group."""
+    ListGroups: _aio.UnaryUnaryMultiCallable[_fleet_pb2.ListGroupsRequest, _fleet_pb2.ListGroupsResponse]  # type: ignore[assignment]
+    """ListGroups lists groups by name."""
+    UpdateGroup: _aio.UnaryUnaryMultiCallable[_fleet_pb2.UpdateGroupRequest, _fleet_pb2.UpdateGroupResponse]  # type: ignore[assignment]
+    """UpdateGroup changes a group. ABORTED with code STALE_VERSION when it is not in the version that was seen."""
+    DeleteGroup: _aio.UnaryUnaryMultiCallable[_fleet_pb2.DeleteGroupRequest, _fleet_pb2.DeleteGroupResponse]  # type: ignore[assignment]
+    """DeleteGroup removes a group. What was started on it goes on."""
+    PreviewTarget: _aio.UnaryUnaryMultiCallable[_fleet_pb2.PreviewTargetRequest, _fleet_pb2.PreviewTargetResponse]  # type: ignore[assignment]
+    """PreviewTarget says who belongs to a group, or matches a query, now."""
 
 class FleetServiceServicer(metaclass=_abc_1.ABCMeta):
     """FleetService knows the devices and what happens to them."""
@@ -78,5 +106,61 @@ class FleetServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_fleet_pb2.WatchEventsResponse], _abc.AsyncIterator[_fleet_pb2.WatchEventsResponse]]:
         """WatchEvents streams what happens in the fleet: first the stored events after the cursor, then live ones."""
+
+    @_abc_1.abstractmethod
+    def SetLabels(
+        self,
+        request: _fleet_pb2.SetLabelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.SetLabelsResponse, _abc.Awaitable[_fleet_pb2.SetLabelsResponse]]:
+        """SetLabels writes and removes labels of devices, all or none."""
+
+    @_abc_1.abstractmethod
+    def CreateGroup(
+        self,
+        request: _fleet_pb2.CreateGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.CreateGroupResponse, _abc.Awaitable[_fleet_pb2.CreateGroupResponse]]:
+        """CreateGroup makes a group. ALREADY_EXISTS with code GROUP_EXISTS."""
+
+    @_abc_1.abstractmethod
+    def GetGroup(
+        self,
+        request: _fleet_pb2.GetGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.GetGroupResponse, _abc.Awaitable[_fleet_pb2.GetGroupResponse]]:
+        """GetGroup returns one group."""
+
+    @_abc_1.abstractmethod
+    def ListGroups(
+        self,
+        request: _fleet_pb2.ListGroupsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.ListGroupsResponse, _abc.Awaitable[_fleet_pb2.ListGroupsResponse]]:
+        """ListGroups lists groups by name."""
+
+    @_abc_1.abstractmethod
+    def UpdateGroup(
+        self,
+        request: _fleet_pb2.UpdateGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.UpdateGroupResponse, _abc.Awaitable[_fleet_pb2.UpdateGroupResponse]]:
+        """UpdateGroup changes a group. ABORTED with code STALE_VERSION when it is not in the version that was seen."""
+
+    @_abc_1.abstractmethod
+    def DeleteGroup(
+        self,
+        request: _fleet_pb2.DeleteGroupRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.DeleteGroupResponse, _abc.Awaitable[_fleet_pb2.DeleteGroupResponse]]:
+        """DeleteGroup removes a group. What was started on it goes on."""
+
+    @_abc_1.abstractmethod
+    def PreviewTarget(
+        self,
+        request: _fleet_pb2.PreviewTargetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.PreviewTargetResponse, _abc.Awaitable[_fleet_pb2.PreviewTargetResponse]]:
+        """PreviewTarget says who belongs to a group, or matches a query, now."""
 
 def add_FleetServiceServicer_to_server(servicer: FleetServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
