@@ -34,6 +34,9 @@ _STATUS: dict[Kind, grpc.StatusCode] = {
     "internal": grpc.StatusCode.INTERNAL,
 }
 
+STALE_VERSION = "STALE_VERSION"
+"""The code of a change that was made on what is there no more: read it again, and decide again."""
+
 MAX_TEXT_BYTES = 2_000
 """Bytes on the wire of a message or a hint: all of a status has to fit gRPC's default of 8 KiB of metadata."""
 
@@ -96,7 +99,7 @@ class Door(aio.ServerInterceptor):
                 await _require(allowed, context)
                 answer = await inner(request, context)
             except DroidfleetError as error:
-                self._count(name, _STATUS[error.kind])
+                self._count(name, status_of(error))
                 await fail(context, error)
             except aio.AbortError:
                 raise
@@ -120,7 +123,7 @@ class Door(aio.ServerInterceptor):
                 async for answer in inner(request, context):
                     yield answer
             except DroidfleetError as error:
-                self._count(name, _STATUS[error.kind])
+                self._count(name, status_of(error))
                 await fail(context, error)
             except aio.AbortError:
                 raise
@@ -152,9 +155,12 @@ async def fail(context: aio.ServicerContext[Any, Any], error: DroidfleetError) -
     metadata: list[tuple[str, str | bytes]] = [(CODE_KEY, error.code), hint_metadata(error.hint)]
     if isinstance(error, InvalidInputError) and error.issues:
         metadata.append((ISSUES_KEY, issues_json(error.issues)))
-    await context.abort(
-        _STATUS[error.kind], _fitting(f"{error.code}: {error.message}", _percent_encoded), tuple(metadata)
-    )
+    await context.abort(status_of(error), _fitting(f"{error.code}: {error.message}", _percent_encoded), tuple(metadata))
+
+
+def status_of(error: DroidfleetError) -> grpc.StatusCode:
+    """The status of an error: by its kind, but gRPC tells apart what exists already from what changed meanwhile."""
+    return grpc.StatusCode.ABORTED if error.code == STALE_VERSION else _STATUS[error.kind]
 
 
 def issues_json(issues: Sequence[object]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import grpc
 import pytest
 
 from droidfleet_controller.api.errors import (
@@ -13,7 +14,9 @@ from droidfleet_controller.api.errors import (
     _percent_encoded,
     hint_metadata,
     issues_json,
+    status_of,
 )
+from droidfleet_shared.errors import ConflictError
 from droidfleet_shared.protocol.codes import ValidationCode
 from droidfleet_shared.protocol.issues import Issue
 
@@ -51,3 +54,8 @@ def test_a_message_fits_however_its_letters_are_encoded(letter: str) -> None:
 def test_a_hint_fits_however_its_letters_are_encoded(letter: str) -> None:
     _key, value = hint_metadata(letter * 5_000)
     assert 0 < len(value) * 4 // 3 <= MAX_TEXT_BYTES * 4 // 3
+
+
+def test_what_changed_meanwhile_is_told_apart_from_what_exists_already() -> None:
+    assert status_of(ConflictError("STALE_VERSION", "version 3, not 2.")) is grpc.StatusCode.ABORTED
+    assert status_of(ConflictError("GROUP_EXISTS", "there is one.")) is grpc.StatusCode.ALREADY_EXISTS

@@ -9,8 +9,10 @@ from __future__ import annotations
 from droidfleet_controller.cli.client.devices import DeviceCalls
 from droidfleet_controller.cli.client.executions import ExecutionCalls
 from droidfleet_controller.cli.client.fleet import FleetCalls
+from droidfleet_controller.cli.client.rollouts import RolloutCalls
+from droidfleet_controller.cli.client.schedules import ScheduleCalls
 from droidfleet_controller.cli.client.tasks import TaskCalls
 
 
-class ControllerClient(FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls):
+class ControllerClient(FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls, RolloutCalls, ScheduleCalls):
     """All calls, on one channel."""
