@@ -9,7 +9,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
 
 from droidfleet_controller.rollouts.amounts import (
@@ -20,7 +20,6 @@ from droidfleet_controller.rollouts.amounts import (
     parse_duration,
     parse_percent,
 )
-from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.task import AgentName, TaskId
 
 MAX_WAVES = 50
@@ -258,8 +257,8 @@ class RolloutSpec(SpecModel):
     priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] = Field(
         NORMAL_PRIORITY, description="On a phone, the higher one runs first, then the older one."
     )
-    inputs: dict[str, Json] = Field(default_factory=dict, description="Values for the task's inputs, for all phones.")
-    device_inputs: dict[AgentName, dict[str, Json]] = Field(
+    inputs: dict[str, JsonValue] = Field(default_factory=dict, description="Values for the task's inputs, for all phones.")
+    device_inputs: dict[AgentName, dict[str, JsonValue]] = Field(
         default_factory=dict, max_length=MAX_MEMBERS, description="Values for single phones; they go over `inputs`."
     )
     random_seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
