@@ -102,3 +102,16 @@ class WaveState(StrEnum):
     """Its gate is passed."""
     FAILED = "FAILED"
     """It completed below its gate, or exceeded its failures."""
+
+
+class Control(StrEnum):
+    """What people (and schedules) ask of a rollout."""
+
+    PAUSE = "PAUSE"
+    RESUME = "RESUME"
+    PROMOTE = "PROMOTE"
+    """Open the next wave by hand, the first one included."""
+    CANCEL = "CANCEL"
+    """Withdraw what has not begun; what runs ends at its next step boundary."""
+    ABORT = "ABORT"
+    """End at once: also fence what runs."""
