@@ -8,35 +8,38 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from google.protobuf.duration_pb2 import Duration
     from google.protobuf.timestamp_pb2 import Timestamp
 
 Document = dict[str, object]
+V = TypeVar("V", bound=int)
 
 TERMINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT", "EXPIRED", "REJECTED", "LOST"})
 
 
+def word_of(name: Callable[[V], str], value: V, prefix: str) -> str:
+    """The bare word of an enum's value (``name`` is its `Name`); one newer than this program as its number."""
+    try:
+        return name(value).removeprefix(prefix)
+    except ValueError:
+        return str(value)
+
+
 def state_of(execution: execution_pb2.Execution) -> str:
     """The state's bare word, ``SUCCEEDED``; a state newer than this program as its number."""
-    try:
-        return execution_pb2.ExecutionState.Name(execution.state).removeprefix("EXECUTION_STATE_")
-    except ValueError:
-        return str(execution.state)
+    return word_of(execution_pb2.ExecutionState.Name, execution.state, "EXECUTION_STATE_")
 
 
 def device_state_of(device: fleet_pb2.Device) -> str:
     """The state's bare word, ``PHONE_OFFLINE``."""
-    try:
-        return fleet_pb2.DeviceState.Name(device.state).removeprefix("DEVICE_STATE_")
-    except ValueError:
-        return str(device.state)
+    return word_of(fleet_pb2.DeviceState.Name, device.state, "DEVICE_STATE_")
 
 
 def device_document(device: fleet_pb2.Device) -> Document:
@@ -53,7 +56,7 @@ def device_document(device: fleet_pb2.Device) -> Document:
         "foregroundPackage": device.foreground_package or None,
         "runningExecutionId": device.running_execution_id or None,
         "backlog": device.backlog,
-        "lastSeenAt": _time(device.last_seen_at),
+        "lastSeenAt": time_of(device.last_seen_at),
         "capabilities": list(device.capabilities),
     }
 
@@ -62,13 +65,13 @@ def event_document(event: fleet_pb2.FleetEvent) -> Document:
     """A fleet event with its payload as an object."""
     return {
         "eventId": event.event_id,
-        "occurredAt": _time(event.occurred_at),
+        "occurredAt": time_of(event.occurred_at),
         "kind": event.kind,
         "device": event.device or None,
         "executionId": event.execution_id or None,
         "attempt": event.attempt or None,
         "summary": event.summary,
-        "payload": _object(event.payload_json),
+        "payload": object_of(event.payload_json),
     }
 
 
@@ -79,7 +82,7 @@ def task_document(task: task_pb2.TaskTemplate) -> Document:
         "revision": task.revision,
         "stepCount": task.step_count,
         "sha256": task.sha256,
-        "createdAt": _time(task.created_at),
+        "createdAt": time_of(task.created_at),
         "documentJson": task.document_json or None,
     }
 
@@ -121,9 +124,9 @@ def execution_document(execution: execution_pb2.Execution) -> Document:
         "iteration": execution.iteration,
         "cancelRequested": execution.cancel_requested,
         "reason": execution.reason or None,
-        "createdAt": _time(execution.created_at),
-        "updatedAt": _time(execution.updated_at),
-        "expiresAt": _time(execution.expires_at),
+        "createdAt": time_of(execution.created_at),
+        "updatedAt": time_of(execution.updated_at),
+        "expiresAt": time_of(execution.expires_at),
         "version": execution.version,
         "inputValues": values_of(execution),
         "artifacts": [stored_artifact_document(artifact) for artifact in execution.artifacts],
@@ -147,7 +150,7 @@ def result_document(result: execution_pb2.TaskResult) -> Document:
         "steps": [_step(step) for step in result.steps],
         "stepsOmitted": result.steps_omitted,
         "randomSeed": result.random_seed if result.HasField("random_seed") else None,
-        "startedAt": _time(result.started_at),
+        "startedAt": time_of(result.started_at),
         "durationMs": milliseconds(result.duration),
     }
 
@@ -163,19 +166,19 @@ def stored_artifact_document(stored: execution_pb2.StoredArtifact) -> Document:
         "attempt": stored.attempt,
         "stepId": stored.step_id,
         "path": stored.path,
-        "storedAt": _time(stored.stored_at),
+        "storedAt": time_of(stored.stored_at),
         "available": stored.available,
     }
 
 
 def values_of(execution: execution_pb2.Execution) -> Mapping[str, object]:
     """The values that it was run with, by input; secrets are hidden. Known in GetExecution only."""
-    return _object(execution.input_values_json)
+    return object_of(execution.input_values_json)
 
 
 def outputs_of(result: execution_pb2.TaskResult) -> Mapping[str, object]:
     """What the task extracted, by output field."""
-    return _object(result.outputs_json)
+    return object_of(result.outputs_json)
 
 
 def milliseconds(duration: Duration) -> int:
@@ -198,7 +201,7 @@ def _step(step: execution_pb2.StepResult) -> Document:
         "code": step.code,
         "detail": step.detail,
         "message": step.message,
-        "startedAt": _time(step.started_at),
+        "startedAt": time_of(step.started_at),
         "durationMs": milliseconds(step.duration),
         "looks": step.looks,
         "dispatched": step.dispatched,
@@ -229,13 +232,13 @@ def _artifact(artifact: execution_pb2.Artifact) -> Document:
     }
 
 
-def _time(timestamp: Timestamp) -> str | None:
+def time_of(timestamp: Timestamp) -> str | None:
     """ISO 8601 with milliseconds in UTC; an unset timestamp is not the year 1970."""
     at = instant(timestamp)
     return None if at is None else at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _object(text: str) -> Mapping[str, object]:
+def object_of(text: str) -> Mapping[str, object]:
     """JSON text of an object; what is not one (a newer controller's choice) becomes empty."""
     try:
         value = json.loads(text or "{}")
