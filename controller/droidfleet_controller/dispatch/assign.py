@@ -44,22 +44,24 @@ def refresh(
     """Moves what fits into the agents' windows and makes each agent's next document.
 
     ``fresh``: new executions, not yet inserted and all of them queued, at most one for each agent; they stand behind
-    what waits already. ``at_hand``: texts by `Execution.body_key` that need not be read.
+    what waits already with their priority. ``at_hand``: texts by `Execution.body_key` that need not be read.
     """
     names = sorted(set(agents))
     new = {execution.device: execution for execution in fresh}
     lines = executions.lines(connection, names, limit=WINDOW)
     for name, execution in new.items():
-        lines.setdefault(name, []).append(execution)
+        line = lines.setdefault(name, [])
+        line.append(execution)
+        line.sort(key=lambda each: each.turn)
     bodies = _bodies(connection, lines, at_hand)
     heads = documents.bump(connection, names)
     receipts = documents.owed(connection, heads, limit=MAX_RECEIPTS)
     made: list[Document] = []
     joined: list[Execution] = []
     for name in names:
-        line = [Listed(execution, bodies[execution.body_key]) for execution in lines.get(name, ())]
-        window = [entry for entry in line if entry.execution.state in IN_WINDOW]
-        waiting = line[len(window) :]
+        entries = [Listed(execution, bodies[execution.body_key]) for execution in lines.get(name, ())]
+        window = [entry for entry in entries if entry.execution.state in IN_WINDOW]
+        waiting = [entry for entry in entries if entry.execution.state not in IN_WINDOW]
         carried = receipts.get(name, ())
         for entry in waiting[: choose(window, waiting, receipts=len(carried))]:
             execution = entry.execution
@@ -69,6 +71,7 @@ def refresh(
                 execution = execution.moved(ExecutionState.ASSIGNED, now=now)
                 joined.append(execution)
             window.append(Listed(execution, entry.body))
+        window.sort(key=lambda entry: entry.execution.turn)
         made.append(Document(name, heads[name].generation, tuple(window), carried, heads[name].host_id))
     executions.save(connection, joined)
     events.add(connection, [happening("ExecutionAssigned", execution, now=now) for execution in joined])

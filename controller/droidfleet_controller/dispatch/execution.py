@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from droidfleet_controller.dispatch import states
-from droidfleet_controller.dispatch.states import TERMINAL, ExecutionState
+from droidfleet_controller.dispatch.states import BEGUN, TERMINAL, ExecutionState
 from droidfleet_shared.protocol.result import TaskResult
 
 
@@ -69,6 +69,12 @@ class Execution:
         """What identifies the text that is sent, before it is addressed: the digest of the stored one, and the values
         that are written into it (empty: none)."""
         return self.text.sha256, self.text.values_id
+
+    @property
+    def turn(self) -> tuple[bool, int]:
+        """When its turn comes on its device, the smaller first: what has begun, then by priority. Of equals the older
+        one is first."""
+        return self.state not in BEGUN, -self.priority
 
     @property
     def terminal(self) -> bool:

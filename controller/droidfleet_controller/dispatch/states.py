@@ -35,6 +35,8 @@ TERMINAL = REPORTED | {_S.LOST}
 IN_WINDOW = frozenset({_S.ASSIGNED, _S.ACCEPTED, _S.RUNNING, _S.PAUSED})
 """What an agent's desired-state document lists."""
 
+BEGUN = frozenset({_S.RUNNING, _S.PAUSED})
+
 LIVE = IN_WINDOW | {_S.QUEUED}
 
 MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = {

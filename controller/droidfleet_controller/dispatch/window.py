@@ -1,7 +1,8 @@
 """The desired-state document of one agent: which executions it lists, and its text. Pure.
 
-A document holds the next few executions in order; the rest stays queued in the database. It is bounded by count and by
-bytes, and always takes at least one, since one document's text fits by the protocol's own bound.
+A document holds the next few executions in the order of their turns; the rest stays queued in the database. It is
+bounded by count (`WINDOW` of each priority) and by bytes, and always takes at least one, since one document's text fits
+by the protocol's own bound.
 """
 
 from __future__ import annotations
@@ -75,13 +76,20 @@ class Document:
 
 
 def choose(listed: Sequence[Listed], waiting: Sequence[Listed], *, receipts: int) -> int:
-    """How many of ``waiting`` (in order) join ``listed`` in the agent's window."""
+    """How many of ``waiting`` (in the order of their turns) join ``listed`` in the agent's window.
+
+    One joins unless `WINDOW` listed ones come before it, or it does not fit. So what is more urgent is never kept out
+    by how many of the less urgent are listed.
+    """
     room = MAX_MESSAGE_BYTES - min(receipts, MAX_RECEIPTS) * RECEIPT_BYTES - sum(_size(entry) for entry in listed)
+    priorities = [entry.execution.priority for entry in listed]
     count = 0
-    for entry in waiting[: max(0, WINDOW - len(listed))]:
+    for entry in waiting:
         room -= _size(entry)
-        if room < 0 and (listed or count):
+        before = sum(priority >= entry.execution.priority for priority in priorities)
+        if before >= WINDOW or (room < 0 and priorities):
             break
+        priorities.append(entry.execution.priority)
         count += 1
     return count
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, insert, select, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
-from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
+from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.store import run_values
 from droidfleet_controller.store.schema import executions, results
 from droidfleet_controller.store.sql import chunks
-from droidfleet_shared.bus.messages import WINDOW
 from droidfleet_shared.protocol.result import TaskResult
 
 _COLUMNS = [column for column in executions.c if column.name != "number"]
@@ -48,19 +47,18 @@ _UPDATE = (
 
 # Built once: building a statement costs more than running it.
 _BY_ID = select(*_COLUMNS).where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+_QUEUED_SO_FAR = func.sum(case((executions.c.state == ExecutionState.QUEUED.value, 1), else_=0)).over(
+    partition_by=executions.c.device, order_by=(executions.c.priority.desc(), executions.c.number), rows=(None, 0)
+)
 _PLACED = (
-    select(
-        *_COLUMNS,
-        executions.c.number,
-        func.row_number().over(partition_by=executions.c.device, order_by=executions.c.number).label("place"),
-    )
+    select(*_COLUMNS, executions.c.number, _QUEUED_SO_FAR.label("place"))
     .where(executions.c.device.in_(bindparam("devices", expanding=True)), executions.c.check_at.is_not(None))
     .subquery()
 )
 _LINES = (
     select(*(column for column in _PLACED.c if column.name not in {"number", "place"}))
-    .where(_PLACED.c.place <= bindparam("limit"))
-    .order_by(_PLACED.c.number)
+    .where((_PLACED.c.state != ExecutionState.QUEUED.value) | (_PLACED.c.place <= bindparam("limit")))
+    .order_by(_PLACED.c.priority.desc(), _PLACED.c.number)
 )
 _ADD = insert(executions)
 
@@ -88,7 +86,7 @@ class Filter:
 
 
 def add(connection: Connection, new: Sequence[Execution]) -> None:
-    """Inserts executions, in the order in which they will be listed and run."""
+    """Inserts executions; of one priority on one device the first runs first."""
     connection.execute(_ADD, [_values(execution) for execution in new])
 
 
@@ -139,23 +137,18 @@ def page(connection: Connection, wanted: Filter, *, before: int | None, limit: i
 
 
 def windows(connection: Connection, devices: Iterable[str]) -> dict[str, list[Execution]]:
-    """What each device's document may list, in order."""
-    found: dict[str, list[Execution]] = {}
-    for device, some in lines(connection, devices, limit=WINDOW).items():
-        if window := [execution for execution in some if execution.state in IN_WINDOW]:
-            found[device] = window
-    return found
+    """What each device's document lists, in order."""
+    return lines(connection, devices, limit=0)
 
 
 def lines(connection: Connection, devices: Iterable[str], *, limit: int) -> dict[str, list[Execution]]:
-    """The first ``limit`` live executions of each device in the order in which they run.
-
-    Places in a window are given in that order, so what is in the window comes first and what is queued follows.
-    """
+    """What is in each device's window, and the first ``limit`` of what is queued for it, in the order of their turns."""
     found: dict[str, list[Execution]] = {}
     for some in chunks(devices):
         for row in connection.execute(_LINES, {"devices": some, "limit": limit}):
             found.setdefault(row.device, []).append(_execution(row))
+    for line in found.values():
+        line.sort(key=lambda execution: execution.turn)
     return found
 
 

@@ -140,7 +140,7 @@ executions = Table(
     # Exactly the live executions have a time at which a deadline may pass; these do not grow with history.
     Index("ix_executions_values_id", "values_id", sqlite_where=_LIVE, postgresql_where=_LIVE),
     Index("ix_executions_check_at", "check_at", sqlite_where=_LIVE, postgresql_where=_LIVE),
-    Index("ix_executions_line", "device", "number", sqlite_where=_LIVE, postgresql_where=_LIVE),
+    Index("ix_executions_line", "device", "priority", "number", sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
 
 results = Table(

@@ -21,6 +21,9 @@ def upgrade() -> None:
         batch.drop_column("add_values")
     live = sa.text("check_at IS NOT NULL")
     op.create_index("ix_executions_values_id", "executions", ["values_id"], sqlite_where=live, postgresql_where=live)
+    op.drop_index("ix_executions_line", "executions")
+    turn = ["device", "priority", "number"]
+    op.create_index("ix_executions_line", "executions", turn, sqlite_where=live, postgresql_where=live)
     op.create_table(
         "run_values_new",
         sa.Column("values_id", sa.String(96), nullable=False),
