@@ -1,7 +1,12 @@
-"""Ending an execution on request: at once while it waits here, else by the agent at its next step boundary."""
+"""Ending executions on request: at once where they wait here, else by the agent at its next step boundary, or fenced.
+
+A fenced one ends here at once. Its attempt's number is given up, so that whatever comes of it later is labelled and
+never counted; its agent is no longer assigned it, and therefore stops it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,13 +30,24 @@ from droidfleet_shared.clock import Clock
 
 log = structlog.get_logger(__name__)
 
+ABORTED = "ABORTED"
+"""The code of a reason when an attempt was fenced; the words of who asked for it follow."""
+
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
-    """The execution now; ``changed``: it was not so before; ``assigned``: what has to be published."""
+class Withdrawal:
+    """Which execution shall end and why, in the words of who asks. ``fence``: at once, and nothing of it counts."""
 
-    execution: Execution
-    changed: bool = False
+    execution_id: str
+    reason: str = ""
+    fence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What a withdrawal changed, and what has to be published for it; None: nothing."""
+
+    changed: tuple[Execution, ...] = ()
     assigned: Assigned | None = None
 
 
@@ -54,44 +70,78 @@ class Cancels:
             NotFoundError: ``EXECUTION_NOT_FOUND``.
         """
         now = self._clock.now()
-        cancelled = await self._database.run(
-            lambda connection: _cancel(connection, execution_id, reason[:MAX_REASON], actor, now), after=self._announce
+        execution, _ = await self._database.run(
+            lambda connection: _cancel(connection, execution_id, reason, actor, now),
+            after=lambda cancelled: self.announce(cancelled[1]),
         )
-        return cancelled.execution
+        return execution
 
-    def _announce(self, cancelled: Cancelled) -> None:
-        if not cancelled.changed:
-            return
-        execution = cancelled.execution
-        log.info("cancel_requested", execution_id=execution.execution_id, state=execution.state.value)
-        if cancelled.assigned is not None:
-            self._publisher.submit(cancelled.assigned.documents)
-            self._broadcast.executions(cancelled.assigned.changed)
-        if execution.terminal:
-            self._metrics.executions.labels(result=execution.state.value.lower()).inc()
-        self._broadcast.executions([execution])
-        self._broadcast.events()
+    def announce(self, withdrawn: Withdrawn) -> None:
+        """Publishes, tells and counts what `withdraw` did; to be called after its transaction."""
+        if withdrawn.assigned is not None:
+            self._publisher.submit(withdrawn.assigned.documents)
+            self._broadcast.executions(withdrawn.assigned.changed)
+        for execution in withdrawn.changed:
+            log.info("cancel_requested", execution_id=execution.execution_id, state=execution.state.value)
+            if execution.terminal:
+                self._metrics.executions.labels(result=execution.state.value.lower()).inc()
+        if withdrawn.changed:
+            self._broadcast.executions(withdrawn.changed)
+            self._broadcast.events()
 
 
-def _cancel(connection: Connection, execution_id: str, reason: str, actor: str, now: datetime) -> Cancelled:
+def withdraw(connection: Connection, wanted: Sequence[Withdrawal], *, now: datetime) -> Withdrawn:
+    """Ends executions, or asks their agents to, inside the caller's transaction. `Cancels.announce` is for after it.
+
+    Unknown ones, those that have ended, and those that are asked for what was asked before are left as they are.
+    """
+    found = executions.find(connection, [withdrawal.execution_id for withdrawal in wanted])
+    changed: dict[str, Execution] = {}
+    for withdrawal in wanted:
+        execution = changed.get(withdrawal.execution_id, found.get(withdrawal.execution_id))
+        if execution is None or execution.terminal or (execution.cancel_requested and not withdrawal.fence):
+            continue
+        changed[execution.execution_id] = _withdrawn(execution, withdrawal, now)
+    if not changed:
+        return Withdrawn()
+    executions.save(connection, list(changed.values()))
+    events.add(connection, [happening(_kind(execution), execution, now=now) for execution in changed.values()])
+    listed = {each.device for each in changed.values() if found[each.execution_id].state is not ExecutionState.QUEUED}
+    assigned = assign.refresh(connection, listed, now=now) if listed else None
+    return Withdrawn(tuple(changed.values()), assigned)
+
+
+def _withdrawn(execution: Execution, withdrawal: Withdrawal, now: datetime) -> Execution:
+    waits_here = execution.state is ExecutionState.QUEUED
+    code = ABORTED if withdrawal.fence else CANCEL_REQUESTED
+    words = withdrawal.reason[:MAX_REASON]
+    reason = f"{code}: {words}" if words else code
+    if not waits_here and not withdrawal.fence:
+        return replace(execution, cancel_requested=True, reason=reason, updated_at=now, version=execution.version + 1)
+    return replace(
+        execution.moved(ExecutionState.CANCELLED, now=now, reason=reason),
+        attempt=execution.attempt if waits_here else execution.attempt + 1,
+        cancel_requested=True,
+        check_at=None,
+        current_step_id="",
+    )
+
+
+def _kind(execution: Execution) -> str:
+    return "ExecutionCancelled" if execution.terminal else "CancelRequested"
+
+
+def _cancel(
+    connection: Connection, execution_id: str, reason: str, actor: str, now: datetime
+) -> tuple[Execution, Withdrawn]:
+    withdrawn = withdraw(connection, [Withdrawal(execution_id, reason)], now=now)
+    if withdrawn.changed:
+        line = AuditLine(
+            at=now, actor=actor, command="CancelExecution", subject=execution_id, details=reason[:MAX_REASON]
+        )
+        events.add_audit(connection, line)
+        return withdrawn.changed[0], withdrawn
     execution = executions.find(connection, [execution_id]).get(execution_id)
     if execution is None:
         raise not_found(execution_id)
-    if execution.terminal or execution.cancel_requested:
-        return Cancelled(execution)
-    said = f"{CANCEL_REQUESTED}: {reason}" if reason else CANCEL_REQUESTED
-    if execution.state is ExecutionState.QUEUED:
-        changed = replace(
-            execution.moved(ExecutionState.CANCELLED, now=now, reason=said), cancel_requested=True, check_at=None
-        )
-        kind = "ExecutionCancelled"
-    else:
-        changed = replace(execution, cancel_requested=True, reason=said, updated_at=now, version=execution.version + 1)
-        kind = "CancelRequested"
-    executions.save(connection, [changed])
-    events.add(connection, [happening(kind, changed, now=now)])
-    events.add_audit(
-        connection, AuditLine(at=now, actor=actor, command="CancelExecution", subject=execution_id, details=reason)
-    )
-    assigned = None if changed.terminal else assign.refresh(connection, [changed.device], now=now)
-    return Cancelled(changed, changed=True, assigned=assigned)
+    return execution, withdrawn

@@ -142,7 +142,7 @@ def windows(connection: Connection, devices: Iterable[str]) -> dict[str, list[Ex
 
 
 def lines(connection: Connection, devices: Iterable[str], *, limit: int) -> dict[str, list[Execution]]:
-    """What is in each device's window, and the first ``limit`` of what is queued for it, in the order of their turns."""
+    """What is in each device's window and the first ``limit`` of what is queued for it, in the order of their turns."""
     found: dict[str, list[Execution]] = {}
     for some in chunks(devices):
         for row in connection.execute(_LINES, {"devices": some, "limit": limit}):
