@@ -257,7 +257,9 @@ class RolloutSpec(SpecModel):
     priority: Annotated[int, Field(ge=MIN_PRIORITY, le=MAX_PRIORITY)] = Field(
         NORMAL_PRIORITY, description="On a phone, the higher one runs first, then the older one."
     )
-    inputs: dict[str, JsonValue] = Field(default_factory=dict, description="Values for the task's inputs, for all phones.")
+    inputs: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Values for the task's inputs, for all phones."
+    )
     device_inputs: dict[AgentName, dict[str, JsonValue]] = Field(
         default_factory=dict, max_length=MAX_MEMBERS, description="Values for single phones; they go over `inputs`."
     )
