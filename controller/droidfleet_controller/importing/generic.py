@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from droidfleet_controller.importing import building
 from droidfleet_controller.importing.building import Draft, Step, escaped, without_gaps
-from droidfleet_controller.importing.cron import cron_problem
 from droidfleet_controller.importing.fields import Fields, meant
 from droidfleet_controller.importing.generic_steps import LEAVES, SELECTOR, selector_of
 from droidfleet_controller.importing.report import ImportCode, Imported, Reporter, Scope
+from droidfleet_controller.schedules.cron import CronError, parse
 from droidfleet_shared.protocol.pointers import Json, Place, pointer
 from droidfleet_shared.protocol.steps.flow import DEFAULT_ITERATIONS, MAX_ITERATIONS
 from droidfleet_shared.protocol.suggestions import folded
@@ -132,10 +132,11 @@ def _aside(fields: Fields, draft: Draft) -> None:
         message = f"{name(field)} is kept aside, a task document has no place for it: {_as_json(value)}"
         fields.scope.normalised(fields.at(field), ImportCode.KEPT_ASIDE, message, hint)
     for place, expression in _crons(fields.at("schedule"), fields.raw("schedule")):
-        problem = cron_problem(expression)
-        if problem:
-            message = f"{shown(expression)} is no cron expression: {problem}"
-            hint = "For example `30 8 * * 1-5`: at 8:30 on weekdays. Without a schedule, take the field out."
+        try:
+            parse(expression)
+        except CronError as error:
+            message = f"{shown(expression)}, at character {error.position + 1}: {error.problem}"
+            hint = f"{error.hint} Without a schedule, take the field out."
             fields.scope.refused(place, ImportCode.BAD_CRON, message, hint)
 
 

@@ -35,6 +35,11 @@ class Moment:
     wanted: datetime
 
 
+def behind(instant: datetime) -> Moment:
+    """A mark behind every moment at an instant."""
+    return Moment(instant, datetime.max)  # noqa: DTZ901  # a time on the wall
+
+
 @dataclass(frozen=True, slots=True)
 class ZonedCron:
     """A cron expression in a zone."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from droidfleet_controller.rollouts.spec import Window
 from droidfleet_controller.schedules import zones
 from droidfleet_controller.schedules.cron import parse
-from droidfleet_controller.schedules.moments import Moment, ZonedCron
+from droidfleet_controller.schedules.moments import Moment, ZonedCron, behind
 
 MAX_EMPTY = 1_000
 """Openings that close at the same instant, one after another, before the search ends."""
@@ -44,7 +44,7 @@ class WindowClock:
 
     def openings(self, after: datetime) -> Iterator[Opening]:
         """The times that it opens after an instant, ascending."""
-        begin = Moment(after, datetime.max)
+        begin = behind(after)
         mark = begin if self.opened(after) is None else self.stop.first_after(begin)
         empty = 0
         while mark is not None and empty < MAX_EMPTY:
@@ -82,5 +82,5 @@ def next_opening(window: Window, now: datetime) -> datetime | None:
 
 def next_closing(window: Window, now: datetime) -> datetime | None:
     """When it closes the next time after ``now``; None: never."""
-    stop = window_clock(window).stop.first_after(Moment(now, datetime.max))
+    stop = window_clock(window).stop.first_after(behind(now))
     return None if stop is None else stop.at

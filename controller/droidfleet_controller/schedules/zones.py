@@ -11,6 +11,9 @@ from droidfleet_controller.schedules.spec import Fold, Gap
 from droidfleet_shared.protocol.wording import name
 
 _LONGEST_NAME = 64
+_ALIKE = 0.8
+"""Of a misspelt name; below it, abbreviations as CEST are like names far away."""
+
 _SECOND = timedelta(seconds=1)
 
 
@@ -51,7 +54,7 @@ def _meant(asked: str) -> str | None:
     for each in ("UTC", *sorted(each for each in zone_names() if "/" in each)):
         spellings.setdefault(each.lower(), each)
         spellings.setdefault(each.rpartition("/")[2].lower(), each)
-    found = difflib.get_close_matches(asked.strip().lower().replace(" ", "_"), spellings, n=1, cutoff=0.7)
+    found = difflib.get_close_matches(asked.strip().lower().replace(" ", "_"), spellings, n=1, cutoff=_ALIKE)
     return spellings[found[0]] if found else None
 
 
