@@ -23,6 +23,7 @@ CONTROLLER = "fleet.controller"
 """Where a controller says that it works on this broker, so that a second one can be refused."""
 
 _PLAIN = frozenset((string.ascii_letters + string.digits + "-_").encode())
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _TOKEN = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9A-F]{2})+")
 
 
@@ -32,6 +33,8 @@ def encode_token(name: str) -> str:
     Raises:
         ValueError: the name is empty.
     """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
     if not name:
         raise ValueError("an empty name has no subject token")
     return "".join(chr(byte) if byte in _PLAIN else f"={byte:02X}" for byte in name.encode())
