@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -20,9 +20,6 @@ from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.tasks.template import StoredTask
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.result import ArtifactModel, BoundsModel, StepResult, TargetModel, TaskResult
-
-if TYPE_CHECKING:
-    from droidfleet_shared.protocol.issues import Issue
 
 UNKNOWN_BATTERY = -1
 
@@ -128,7 +125,20 @@ def task_to_pb(task: StoredTask) -> task_pb2.TaskTemplate:
     )
 
 
-def issues_to_pb(issues: Iterable[Issue]) -> list[task_pb2.ValidationIssue]:
+class IssueLike(Protocol):
+    """An issue of a document, whoever found it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+
+
+def issues_to_pb(issues: Iterable[IssueLike]) -> list[task_pb2.ValidationIssue]:
     """What validation found."""
     return [
         task_pb2.ValidationIssue(path=issue.path, code=issue.code, message=issue.message, hint=issue.hint)

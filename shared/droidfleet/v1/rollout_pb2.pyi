@@ -1058,7 +1058,7 @@ class ListRolloutsResponse(_message.Message):
     """Token of the next page; empty at the end."""
     @_builtins.property
     def rollouts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Rollout]:
-        """The rollouts, newest first, without waves, waits and failures."""
+        """The rollouts, newest first, without document, waves, waits and failures."""
 
     def __init__(
         self,
