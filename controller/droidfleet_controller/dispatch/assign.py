@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from sqlalchemy import Connection
 
+from droidfleet_controller.dispatch.deadlines import first_check
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.happenings import happening
 from droidfleet_controller.dispatch.states import IN_WINDOW, ExecutionState
@@ -66,9 +67,9 @@ def refresh(
         for entry in waiting[: choose(window, waiting, receipts=len(carried))]:
             execution = entry.execution
             if execution is new.get(name):
-                execution = new[name] = replace(execution, state=ExecutionState.ASSIGNED)
+                execution = new[name] = _checked(replace(execution, state=ExecutionState.ASSIGNED))
             else:
-                execution = execution.moved(ExecutionState.ASSIGNED, now=now)
+                execution = _checked(execution.moved(ExecutionState.ASSIGNED, now=now))
                 joined.append(execution)
             window.append(Listed(execution, entry.body))
         window.sort(key=lambda entry: entry.execution.turn)
@@ -76,6 +77,10 @@ def refresh(
     executions.save(connection, joined)
     events.add(connection, [happening("ExecutionAssigned", execution, now=now) for execution in joined])
     return Assigned(tuple(made), tuple(joined), tuple(new[execution.device] for execution in fresh))
+
+
+def _checked(execution: Execution) -> Execution:
+    return replace(execution, check_at=first_check(execution))
 
 
 def current(connection: Connection, agents: Sequence[str]) -> list[Document]:

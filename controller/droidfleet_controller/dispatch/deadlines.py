@@ -51,8 +51,10 @@ class Judgement:
 def first_check(execution: Execution) -> datetime | None:
     """When a deadline of ``execution`` can pass at the earliest, as it stands now; None when it has ended."""
     match execution.state:
-        case ExecutionState.QUEUED | ExecutionState.ASSIGNED:
+        case ExecutionState.QUEUED:
             return execution.expires_at
+        case ExecutionState.ASSIGNED:
+            return take_on_by(execution)
         case ExecutionState.ACCEPTED | ExecutionState.RUNNING | ExecutionState.PAUSED:
             return _run_deadline(execution)
         case _:
@@ -85,14 +87,21 @@ def judge(execution: Execution, *, agent_silent: bool, now: datetime) -> Judgeme
             assert_never(state)
 
 
+def take_on_by(execution: Execution) -> datetime:
+    """Until when the agent must have an assigned execution: its expiry, or sooner where a time to accept it is set."""
+    if execution.accept_within_s is None:
+        return execution.expires_at
+    return min(execution.expires_at, execution.updated_at + timedelta(seconds=execution.accept_within_s))
+
+
 def _assigned(execution: Execution, *, agent_silent: bool, now: datetime) -> Judgement:
-    expires = execution.expires_at
-    if now < expires:
-        return Judgement(Verdict.WAIT, check_at=expires)
-    first_time = execution.check_at is None or execution.check_at <= expires
+    limit = take_on_by(execution)
+    if now < limit:
+        return Judgement(Verdict.WAIT, check_at=limit)
+    first_time = execution.check_at is None or execution.check_at <= limit
     if first_time:
-        return Judgement(Verdict.WITHDRAW, check_at=expires + START_GRACE)
-    return _overdue(expires + START_GRACE, agent_silent=agent_silent, now=now)
+        return Judgement(Verdict.WITHDRAW, check_at=limit + START_GRACE)
+    return _overdue(limit + START_GRACE, agent_silent=agent_silent, now=now)
 
 
 def _overdue(deadline: datetime, *, agent_silent: bool, now: datetime) -> Judgement:

@@ -31,8 +31,8 @@ class Execution:
     step that ended; ``check_at`` is when a deadline may have passed, None exactly when it has ended; ``version`` grows
     with every change that a reader can see; ``run_id`` is the rollout's id for an execution of one; ``try_number``:
     which try of its member it is; ``priority`` 0 to 9, the higher one runs first; ``accept_within_s``: from its
-    assignment until the agent must have it, None: only ``expires_at`` counts; ``stopped_at``: when the agent said that
-    the attempt that an abort fenced has ended.
+    assignment until the agent must have it, None: only ``expires_at`` counts. An attempt is fenced by a higher
+    ``attempt``; ``stopped_at``: since when its agent is known not to be at it any more.
     """
 
     execution_id: str
@@ -80,6 +80,10 @@ class Execution:
     def terminal(self) -> bool:
         """Whether it has ended."""
         return self.state in TERMINAL
+
+    def stopped(self, now: datetime) -> Execution:
+        """This execution, whose fenced attempt is known to have ended on the device."""
+        return self if self.stopped_at else replace(self, stopped_at=now, version=self.version + 1)
 
     def moved(self, state: ExecutionState, *, now: datetime, reason: str = "") -> Execution:
         """This execution in another state.

@@ -51,7 +51,7 @@ class Applied:
 def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
     """The execution after ``event``, which was not seen before. ``now``: when the controller received it."""
     if event.attempt != execution.attempt:
-        return Applied(execution, Label.FENCED)
+        return Applied(_heard_of_fenced(execution, event, now), Label.FENCED)
     match event:
         case ExecutionAccepted():
             return _advance(execution, ExecutionState.ACCEPTED, now)
@@ -67,17 +67,25 @@ def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
             assert_never(event)
 
 
+def _heard_of_fenced(execution: Execution, event: Event, now: datetime) -> Execution:
+    """All that an event of a fenced attempt tells: that the agent has ended it."""
+    final = isinstance(event, ExecutionFinished | ExecutionRejected)
+    return execution.stopped(now) if final and event.attempt < execution.attempt else execution
+
+
 def _advance(execution: Execution, state: ExecutionState, now: datetime) -> Applied:
     if execution.terminal:
         return Applied(execution, Label.LATE)
-    changed = replace(
-        execution,
-        accepted_at=execution.accepted_at or now,
-        started_at=execution.started_at or (now if state is ExecutionState.RUNNING else None),
-    )
+    # Copied where it changes only: a copy of a record is most of what an event costs here.
+    if execution.accepted_at is None or (execution.started_at is None and state is ExecutionState.RUNNING):
+        execution = replace(
+            execution,
+            accepted_at=execution.accepted_at or now,
+            started_at=execution.started_at or (now if state is ExecutionState.RUNNING else None),
+        )
     if states.allowed(execution.state, state):
-        return Applied(changed.moved(state, now=now))
-    return Applied(changed)
+        return Applied(execution.moved(state, now=now))
+    return Applied(execution)
 
 
 def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime) -> Applied:
@@ -85,13 +93,20 @@ def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime
     if applied.label:
         return applied
     execution = applied.execution
-    if isinstance(event, StepFinished):
-        iteration = max(execution.iteration, event.result.iteration)
-        execution = replace(execution, steps_done=execution.steps_done + 1, iteration=iteration)
-    if event.sequence > execution.progress_sequence:
-        current = event.step_id if isinstance(event, StepStarted) else ""
-        execution = replace(execution, current_step_id=current, progress_sequence=event.sequence)
-    return Applied(replace(execution, updated_at=now, version=execution.version + 1))
+    finished = event.result if isinstance(event, StepFinished) else None
+    current = event.step_id if isinstance(event, StepStarted) else ""
+    newest = event.sequence > execution.progress_sequence
+    return Applied(
+        replace(
+            execution,
+            steps_done=execution.steps_done + (1 if finished else 0),
+            iteration=max(execution.iteration, finished.iteration if finished else 0),
+            current_step_id=current if newest else execution.current_step_id,
+            progress_sequence=event.sequence if newest else execution.progress_sequence,
+            updated_at=now,
+            version=execution.version + 1,
+        )
+    )
 
 
 def _finish(execution: Execution, result: TaskResult, now: datetime) -> Applied:

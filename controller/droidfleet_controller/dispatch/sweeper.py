@@ -36,9 +36,10 @@ MAX_DUE = 500
 
 @dataclass(slots=True)
 class Swept:
-    """What one sweep changed."""
+    """What one sweep changed; ``ended``: those of ``changed`` that it ended."""
 
     changed: list[Execution] = field(default_factory=list)
+    ended: list[Execution] = field(default_factory=list)
     lines: list[FleetEvent] = field(default_factory=list)
     documents: tuple[Document, ...] = ()
 
@@ -111,6 +112,7 @@ class Sweeper:
     def _sweep(self, connection: Connection, heard: _Heard, now: datetime) -> Swept:
         swept = Swept()
         stale = _settle(connection, heard)
+        swept.changed.extend(self._stopped(connection, heard, now))
         for execution in executions.due(connection, now, limit=MAX_DUE):
             judgement = judge(execution, agent_silent=self._registry.silent(execution.device), now=now)
             match judgement.verdict:
@@ -134,21 +136,35 @@ class Sweeper:
             swept.changed.extend(assigned.changed)
         return swept
 
+    def _stopped(self, connection: Connection, heard: _Heard, now: datetime) -> list[Execution]:
+        """Fenced executions that their agents are known not to be at: they follow the newest document, which lists them
+        no more, and run something else. What had begun is reported besides; what never reached them is not."""
+        fenced = executions.fenced(connection, heard.generations)
+        heads = documents.heads(connection, {execution.device for execution in fenced}) if fenced else {}
+        stopped: list[Execution] = []
+        for execution in fenced:
+            device, head = self._registry.find(execution.device), heads.get(execution.device)
+            if device is None or head is None or heard.generations[execution.device] != head.generation:
+                continue
+            running = device.heartbeat.running
+            if running is None or running.execution_id != execution.execution_id:
+                stopped.append(execution.stopped(now))
+        return stopped
+
     def _announce(self, swept: Swept) -> None:
         self._publisher.submit(swept.documents)
         self._broadcast.executions(swept.changed)
         if swept.lines:
             self._broadcast.events()
-        for execution in swept.changed:
-            if execution.terminal:
-                self._metrics.executions.labels(result=execution.state.value.lower()).inc()
-                log.warning(
-                    "execution_ended",
-                    execution_id=execution.execution_id,
-                    device=execution.device,
-                    state=execution.state.value,
-                    reason=execution.reason,
-                )
+        for execution in swept.ended:
+            self._metrics.executions.labels(result=execution.state.value.lower()).inc()
+            log.warning(
+                "execution_ended",
+                execution_id=execution.execution_id,
+                device=execution.device,
+                state=execution.state.value,
+                reason=execution.reason,
+            )
 
 
 def _settle(connection: Connection, heard: _Heard) -> set[str]:
@@ -173,5 +189,7 @@ def _settle(connection: Connection, heard: _Heard) -> set[str]:
 
 
 def _end(swept: Swept, ended: Execution, kind: str, now: datetime) -> None:
-    swept.changed.append(replace(ended, check_at=None, current_step_id=""))
+    ended = replace(ended, check_at=None, current_step_id="")
+    swept.changed.append(ended)
+    swept.ended.append(ended)
     swept.lines.append(happening(kind, ended, now=now))

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from droidfleet_controller.dispatch.deadlines import take_on_by
 from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, WINDOW, Assignment, DesiredState, ExecutionRef, Wanted
 
 MAX_RECEIPTS = 64
@@ -119,8 +121,15 @@ def _assignment(entry: Listed, now: datetime) -> Assignment:
             agent=execution.device if execution.text.add_name else None,
             revision=execution.revision if execution.text.add_revision else None,
         ),
-        start_within_s=max(0.0, (execution.expires_at - now).total_seconds()),
+        start_within_s=_start_within_s(execution, now),
     )
+
+
+def _start_within_s(execution: Execution, now: datetime) -> float:
+    """What remains of the time to start; nothing for one that the agent should have taken on long ago."""
+    if execution.state is ExecutionState.ASSIGNED and now >= take_on_by(execution):
+        return 0.0
+    return max(0.0, (execution.expires_at - now).total_seconds())
 
 
 def _reason(execution: Execution) -> str:

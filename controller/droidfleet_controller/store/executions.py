@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, insert, select, text, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
 from droidfleet_controller.dispatch.states import ExecutionState
@@ -59,6 +59,12 @@ _LINES = (
     select(*(column for column in _PLACED.c if column.name not in {"number", "place"}))
     .where((_PLACED.c.state != ExecutionState.QUEUED.value) | (_PLACED.c.place <= bindparam("limit")))
     .order_by(_PLACED.c.priority.desc(), _PLACED.c.number)
+)
+_FENCED = select(*_COLUMNS).where(
+    executions.c.device.in_(bindparam("devices", expanding=True)),
+    # As literals, so that the database sees that the index of exactly these serves.
+    text("attempt > 1"),
+    executions.c.stopped_at.is_(None),
 )
 _ADD = insert(executions)
 
@@ -149,6 +155,14 @@ def lines(connection: Connection, devices: Iterable[str], *, limit: int) -> dict
             found.setdefault(row.device, []).append(_execution(row))
     for line in found.values():
         line.sort(key=lambda execution: execution.turn)
+    return found
+
+
+def fenced(connection: Connection, devices: Iterable[str]) -> list[Execution]:
+    """Executions with a fenced attempt at which the device's agent may still be."""
+    found: list[Execution] = []
+    for some in chunks(devices):
+        found.extend(_execution(row) for row in connection.execute(_FENCED, {"devices": some}))
     return found
 
 

@@ -87,6 +87,7 @@ devices = Table(
 )
 
 _LIVE = text("check_at IS NOT NULL")
+_FENCED = text("attempt > 1 AND stopped_at IS NULL")
 _OPEN = text("ended_at IS NULL")
 _STOPS = text("stop_at IS NOT NULL")
 _QUEUED = text("state = 'QUEUED'")
@@ -130,7 +131,7 @@ executions = Table(
     Column("try_number", Integer, nullable=False, server_default="1"),
     # From its assignment until the agent must have accepted it; null: only `expires_at` counts.
     Column("accept_within_s", Float),
-    # When the agent said that the fenced attempt had ended; null: not fenced, or not heard of.
+    # Since when the agent is known not to be at a fenced attempt any more; null: not fenced, or not known.
     Column("stopped_at", Instant),
     UniqueConstraint("execution_id"),
     Index("ix_executions_run_id", "run_id", "number"),
@@ -140,6 +141,7 @@ executions = Table(
     # Exactly the live executions have a time at which a deadline may pass; these do not grow with history.
     Index("ix_executions_values_id", "values_id", sqlite_where=_LIVE, postgresql_where=_LIVE),
     Index("ix_executions_check_at", "check_at", sqlite_where=_LIVE, postgresql_where=_LIVE),
+    Index("ix_executions_fenced", "device", sqlite_where=_FENCED, postgresql_where=_FENCED),
     Index("ix_executions_line", "device", "priority", "number", sqlite_where=_LIVE, postgresql_where=_LIVE),
 )
 

@@ -21,6 +21,8 @@ def upgrade() -> None:
         batch.drop_column("add_values")
     live = sa.text("check_at IS NOT NULL")
     op.create_index("ix_executions_values_id", "executions", ["values_id"], sqlite_where=live, postgresql_where=live)
+    fenced = sa.text("attempt > 1 AND stopped_at IS NULL")
+    op.create_index("ix_executions_fenced", "executions", ["device"], sqlite_where=fenced, postgresql_where=fenced)
     op.drop_index("ix_executions_line", "executions")
     turn = ["device", "priority", "number"]
     op.create_index("ix_executions_line", "executions", turn, sqlite_where=live, postgresql_where=live)
