@@ -18,6 +18,10 @@ class DeviceState(StrEnum):
     OFFLINE = "OFFLINE"
 
 
+UP = frozenset({DeviceState.ONLINE, DeviceState.BUSY})
+"""The states in which a device works on what it is given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """The agent process that holds a name."""

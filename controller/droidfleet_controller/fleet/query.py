@@ -19,7 +19,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NoReturn
 
+from droidfleet_controller.fleet.issues import Issue
 from droidfleet_shared.errors import InvalidInputError
+
+BAD_QUERY = "BAD_QUERY"
 
 MAX_QUERY = 2_000
 """Characters of a query."""
@@ -50,6 +53,9 @@ SHOWN = 40
 
 NUMBERS_KEPT = 4_096
 """Texts read as numbers that are remembered; a fleet has few different ones."""
+
+QUERIES_KEPT = 256
+"""Queries that are remembered as they were read; those of groups are asked again and again."""
 
 Facts = Mapping[str, str]
 """Labels and built-in facts of one phone, by key."""
@@ -144,16 +150,7 @@ class Query:
         return ", ".join(map(str, self.conditions))
 
 
-@dataclass(frozen=True, slots=True)
-class QueryIssue:
-    """One thing that is wrong with a query. ``path``: where, in words."""
-
-    path: str
-    message: str
-    hint: str
-    code: str = "BAD_QUERY"
-
-
+@lru_cache(QUERIES_KEPT)
 def parse(text: str) -> Query:
     """Reads a query.
 
@@ -161,10 +158,12 @@ def parse(text: str) -> Query:
         InvalidInputError: ``BAD_QUERY``, with where it is wrong and what was expected there; all places are issues.
     """
     if len(text) > MAX_QUERY:
-        raise _bad([QueryIssue("query", f"at most {MAX_QUERY} characters, not {len(text)}", "Make a group of a part.")])
+        raise _bad(
+            [Issue("query", BAD_QUERY, f"at most {MAX_QUERY} characters, not {len(text)}", "Make a group of a part.")]
+        )
     reader = _Reader(text)
     conditions: list[Condition] = []
-    issues: list[QueryIssue] = []
+    issues: list[Issue] = []
     while True:
         start = reader.at
         try:
@@ -181,7 +180,7 @@ def parse(text: str) -> Query:
 
 
 class _Wrong(Exception):  # noqa: N818 - it never leaves this module
-    def __init__(self, issue: QueryIssue) -> None:
+    def __init__(self, issue: Issue) -> None:
         super().__init__(issue.message)
         self.issue = issue
 
@@ -292,7 +291,7 @@ class _Reader:
             hint = f"{found} is a wide sign; write {_WIDE[found]}"
         before, after = self._text[: self.at], self._text[self.at :]
         place = f"{before[-SHOWN:]}[HERE]{after[:SHOWN]}"
-        raise _Wrong(QueryIssue(f"character {self.at + 1}", f"expected {expected}: {place}", hint))
+        raise _Wrong(Issue(f"character {self.at + 1}", BAD_QUERY, f"expected {expected}: {place}", hint))
 
 
 def _value_advice(found: str) -> str:
@@ -305,11 +304,11 @@ def _value_advice(found: str) -> str:
     return 'The empty text is written "".'
 
 
-def _bad(issues: list[QueryIssue]) -> InvalidInputError:
+def _bad(issues: list[Issue]) -> InvalidInputError:
     first = issues[0]
     more = f" (and {len(issues) - 1} more)" if len(issues) > 1 else ""
     return InvalidInputError(
-        "BAD_QUERY",
+        BAD_QUERY,
         f"the query cannot be read at {first.path}: {first.message}{more}",
         hint=first.hint or "See docs/groups.md; for example: site=berlin, android>=13, !retired",
         issues=issues if len(issues) > 1 else (),

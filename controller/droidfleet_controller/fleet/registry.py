@@ -20,7 +20,7 @@ import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.fleet import names
-from droidfleet_controller.fleet.device import Device, DeviceState
+from droidfleet_controller.fleet.device import UP, Device, DeviceState
 from droidfleet_controller.fleet.names import Grant
 from droidfleet_controller.store import devices, events
 from droidfleet_controller.store.database import Database
@@ -45,7 +45,6 @@ WRITE_BATCH = 250
 MAX_ASKING = 20_000
 """Heartbeats that wait for a decision: every agent of a large fleet at once, twice. More are dropped and come again."""
 
-_UP = frozenset({DeviceState.ONLINE, DeviceState.BUSY})
 _EVENT_KINDS = {DeviceState.OFFLINE: "DeviceOffline", DeviceState.PHONE_OFFLINE: "PhoneOffline"}
 
 Heard = Callable[[Device, bool], None]
@@ -75,6 +74,7 @@ class Registry:
         self._hearing_since: datetime | None = None
         self._heard: list[Heard] = []
         self._granted: list[Granted] = []
+        self._presence: list[Callable[[], None]] = []
 
     async def load(self) -> None:
         """Reads all devices from the database, once at the start."""
@@ -91,11 +91,20 @@ class Registry:
         """Calls ``granted`` when names go to hosts that did not have them."""
         self._granted.append(granted)
 
+    def on_presence(self, changed: Callable[[], None]) -> None:
+        """Calls ``changed`` soon after devices came or went."""
+        self._presence.append(changed)
+
     async def connected(self) -> None:
         """To be called after every connect: from now on agents are heard."""
         self._hearing_since = self._clock.now()
 
     # Questions.
+
+    @property
+    def known(self) -> Mapping[str, Device]:
+        """All devices by name, in no order."""
+        return self._devices
 
     def find(self, name: str) -> Device | None:
         """A device by name."""
@@ -124,10 +133,12 @@ class Registry:
         """The device's state now."""
         return device.state(self._clock.now(), heartbeat=self._heartbeat)
 
-    def page(self, *, after: str, limit: int, states: frozenset[DeviceState]) -> list[Device]:
-        """Devices by name after ``after``, in ``states`` (empty: in any)."""
+    def page(
+        self, *, after: str, limit: int, states: frozenset[DeviceState], among: Iterable[str] | None = None
+    ) -> list[Device]:
+        """Devices by name after ``after``, in ``states`` (empty: in any), of those that are ``among`` these names."""
         found: list[Device] = []
-        for name in sorted(name for name in self._devices if name > after):
+        for name in sorted(name for name in (self._devices if among is None else among) if name > after):
             device = self._devices[name]
             if not states or self.state(device) in states:
                 found.append(device)
@@ -262,6 +273,9 @@ class Registry:
         while True:
             await self._clock.sleep(SWEEP_S)
             lines = self._changes()
+            if lines:
+                for changed in self._presence:
+                    changed()
             due = self._clock.monotonic() - written >= WRITE_S
             if not lines and not (due and self._unwritten):
                 continue
@@ -276,7 +290,7 @@ class Registry:
         lines: list[FleetEvent] = []
         for name, device in self._devices.items():
             before, after = self._states[name], device.state(now, heartbeat=self._heartbeat)
-            if before is after or (before in _UP and after in _UP):
+            if before is after or (before in UP and after in UP):
                 continue
             self._states[name] = after
             kind = _EVENT_KINDS.get(after, "DeviceOnline")
