@@ -169,6 +169,9 @@ def execution_to_pb(execution: Execution) -> execution_pb2.Execution:
         run_id=execution.run_id,
         version=execution.version,
         iteration=execution.iteration,
+        priority=execution.priority,
+        try_number=execution.try_number,
+        stopped_at=None if execution.stopped_at is None else timestamp(execution.stopped_at),
     )
     if execution.result is not None:
         message.result.CopyFrom(result_to_pb(execution.result))
@@ -218,6 +221,8 @@ def result_to_pb(result: TaskResult) -> execution_pb2.TaskResult:
         random_seed=result.random_seed,
         started_at=timestamp(result.started_at),
         duration=_duration(result.duration_ms),
+        failed_screen=result.failed_screen,
+        acted=result.acted,
     )
 
 
@@ -239,6 +244,8 @@ def result_from_pb(message: execution_pb2.TaskResult) -> TaskResult:
         random_seed=message.random_seed if message.HasField("random_seed") else None,
         started_at=instant(message.started_at),
         duration_ms=message.duration.ToMilliseconds(),
+        failed_screen=message.failed_screen,
+        acted=message.acted if message.HasField("acted") else None,
     )
 
 

@@ -14,7 +14,7 @@ from droidfleet_controller.api import convert, pages
 from droidfleet_controller.api.tasks import revision
 from droidfleet_controller.dispatch.artifacts import Artifacts
 from droidfleet_controller.dispatch.cancel import Cancels
-from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.execution import NORMAL_PRIORITY, Execution
 from droidfleet_controller.dispatch.reading import Executions
 from droidfleet_controller.dispatch.runs import DEFAULT_EXPIRY, MAX_DEVICES, Runs, RunTask, TaskRef
 from droidfleet_controller.dispatch.states import ExecutionState
@@ -49,6 +49,7 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
                 values=_values(request),
                 request_id=request.request_id,
                 expires_in=_expiry(request),
+                priority=request.priority if request.HasField("priority") else NORMAL_PRIORITY,
                 actor=context.peer(),
             )
         )

@@ -9,6 +9,8 @@ from droidfleet_controller.dispatch import states
 from droidfleet_controller.dispatch.states import BEGUN, TERMINAL, ExecutionState
 from droidfleet_shared.protocol.result import TaskResult
 
+MIN_PRIORITY, NORMAL_PRIORITY, MAX_PRIORITY = 0, 5, 9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskText:
@@ -59,7 +61,7 @@ class Execution:
     check_at: datetime | None = None
     version: int = 1
     result: TaskResult | None = None
-    priority: int = 5
+    priority: int = NORMAL_PRIORITY
     try_number: int = 1
     accept_within_s: float | None = None
     stopped_at: datetime | None = None

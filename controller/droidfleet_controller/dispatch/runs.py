@@ -18,7 +18,13 @@ from sqlalchemy import Connection
 
 from droidfleet_controller.dispatch import assign
 from droidfleet_controller.dispatch.assign import Assigned
-from droidfleet_controller.dispatch.execution import Execution, TaskText
+from droidfleet_controller.dispatch.execution import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    NORMAL_PRIORITY,
+    Execution,
+    TaskText,
+)
 from droidfleet_controller.dispatch.happenings import happening
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.states import ExecutionState
@@ -67,6 +73,7 @@ class RunTask:
     values: RunValues = field(default_factory=RunValues)
     request_id: str = ""
     expires_in: timedelta = DEFAULT_EXPIRY
+    priority: int = NORMAL_PRIORITY
     actor: str = ""
 
 
@@ -107,6 +114,10 @@ class Runs:
         if not timedelta(0) < command.expires_in <= MAX_EXPIRY:
             raise InvalidInputError(
                 "BAD_EXPIRY", f"expires_in must be positive and at most {MAX_EXPIRY.days} days: {command.expires_in}."
+            )
+        if not MIN_PRIORITY <= command.priority <= MAX_PRIORITY:
+            raise InvalidInputError(
+                "BAD_PRIORITY", f"priority must be {MIN_PRIORITY} to {MAX_PRIORITY}: {command.priority}."
             )
         self._registry.require(devices)
         now = self._clock.now()
@@ -186,6 +197,7 @@ def _start(
             text=text,
             step_count=template.step_count,
             bound_s=template.bound_s,
+            priority=command.priority,
         )
         for device in devices
     ]
@@ -247,9 +259,12 @@ def _template(connection: Connection, command: RunTask, checked: Checked | None)
 
 def _digest(command: RunTask, devices: Sequence[str]) -> str:
     task = command.task
-    asked = {
+    asked: dict[str, object] = {
         "task": texts.digest(task) if isinstance(task, str) else [task.task_id, task.revision],
         "devices": list(devices),
         "expires_s": command.expires_in.total_seconds(),
     }
+    if command.priority != NORMAL_PRIORITY:
+        # Only then: digests of calls before there were priorities stay what they are.
+        asked["priority"] = command.priority
     return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

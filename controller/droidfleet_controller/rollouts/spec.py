@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
 
+from droidfleet_controller.dispatch.execution import MAX_PRIORITY, MIN_PRIORITY, NORMAL_PRIORITY
 from droidfleet_controller.rollouts.amounts import (
     Amount,
     Count,
@@ -26,7 +27,6 @@ MAX_WAVES = 50
 MAX_MEMBERS = 10_000
 MAX_RATE = 100_000
 MAX_TRIES = 10
-MIN_PRIORITY, NORMAL_PRIORITY, MAX_PRIORITY = 0, 5, 9
 MAX_TEXT = 200
 
 

@@ -111,6 +111,9 @@ class Execution(_message.Message):
     ITERATION_FIELD_NUMBER: _builtins.int
     INPUT_VALUES_JSON_FIELD_NUMBER: _builtins.int
     ARTIFACTS_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    TRY_NUMBER_FIELD_NUMBER: _builtins.int
+    STOPPED_AT_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
     """Id of the execution."""
     device: _builtins.str
@@ -141,6 +144,10 @@ class Execution(_message.Message):
     """While it runs: the highest iteration of a step that ended, so that there is something to see in a long loop."""
     input_values_json: _builtins.str
     """The values that it was run with, as one JSON object by name; a secret is "[secret]". In GetExecution only."""
+    priority: _builtins.int
+    """0 to 9; on a device the higher one runs first, then the older one."""
+    try_number: _builtins.int
+    """Which try of a rollout's device it is, from 1."""
     @_builtins.property
     def result(self) -> Global___TaskResult:
         """The result, once terminal and reported."""
@@ -160,6 +167,10 @@ class Execution(_message.Message):
     @_builtins.property
     def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredArtifact]:
         """What its steps kept, in order. In GetExecution only."""
+
+    @_builtins.property
+    def stopped_at(self) -> _timestamp_pb2.Timestamp:
+        """After an abort: since when the device is known not to be at it any more; unset while that is not known."""
 
     def __init__(
         self,
@@ -184,10 +195,13 @@ class Execution(_message.Message):
         iteration: _builtins.int = ...,
         input_values_json: _builtins.str = ...,
         artifacts: _abc.Iterable[Global___StoredArtifact] | None = ...,
+        priority: _builtins.int = ...,
+        try_number: _builtins.int = ...,
+        stopped_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "stopped_at", b"stopped_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "input_values_json", b"input_values_json", "iteration", b"iteration", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "task_id", b"task_id", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "input_values_json", b"input_values_json", "iteration", b"iteration", "priority", b"priority", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "stopped_at", b"stopped_at", "task_id", b"task_id", "try_number", b"try_number", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -214,6 +228,8 @@ class TaskResult(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
     STEPS_OMITTED_FIELD_NUMBER: _builtins.int
+    FAILED_SCREEN_FIELD_NUMBER: _builtins.int
+    ACTED_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's id."""
     revision: _builtins.int
@@ -238,6 +254,10 @@ class TaskResult(_message.Message):
     """Seed of the run's random choices."""
     steps_omitted: _builtins.int
     """How many step results of a long run were left out between the first and the last."""
+    failed_screen: _builtins.str
+    """The app and the activity that were in front when the step failed, as "package/activity"; empty when not known."""
+    acted: _builtins.bool
+    """Whether the phone was told anything that may have changed something; unset when that is not known."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___StepResult]:
         """One result for each step that ran or was skipped, in the order in which they ended: a container after its steps."""
@@ -268,13 +288,20 @@ class TaskResult(_message.Message):
         started_at: _timestamp_pb2.Timestamp | None = ...,
         duration: _duration_pb2.Duration | None = ...,
         steps_omitted: _builtins.int = ...,
+        failed_screen: _builtins.str = ...,
+        acted: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "duration", b"duration", "random_seed", b"random_seed", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_acted", b"_acted", "_random_seed", b"_random_seed", "acted", b"acted", "duration", b"duration", "random_seed", b"random_seed", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "agent_name", b"agent_name", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "steps_omitted", b"steps_omitted", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_acted", b"_acted", "_random_seed", b"_random_seed", "acted", b"acted", "agent_name", b"agent_name", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_screen", b"failed_screen", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "steps_omitted", b"steps_omitted", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__acted: _TypeAlias = _typing.Literal["acted"]  # noqa: Y015
+    _WhichOneofArgType__acted: _TypeAlias = _typing.Literal["_acted", b"_acted"]  # noqa: Y015
     _WhichOneofReturnType__random_seed: _TypeAlias = _typing.Literal["random_seed"]  # noqa: Y015
     _WhichOneofArgType__random_seed: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__acted) -> _WhichOneofReturnType__acted | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__random_seed) -> _WhichOneofReturnType__random_seed | None: ...
 
 Global___TaskResult: _TypeAlias = TaskResult  # noqa: Y015
@@ -538,6 +565,7 @@ class RunTaskRequest(_message.Message):
     EXPIRES_IN_FIELD_NUMBER: _builtins.int
     INPUT_VALUES_JSON_FIELD_NUMBER: _builtins.int
     RANDOM_SEED_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
     document_json: _builtins.str
     """A document's JSON text, run without storing it in the library."""
     request_id: _builtins.str
@@ -548,6 +576,8 @@ class RunTaskRequest(_message.Message):
     """
     random_seed: _builtins.int
     """Seed of random choices, 0 to 2^53 - 1; unset means that each agent draws one."""
+    priority: _builtins.int
+    """0 to 9, unset means 5; on a device the higher one runs first, then the older one."""
     @_builtins.property
     def ref(self) -> Global___TaskRef:
         """A stored task."""
@@ -570,15 +600,20 @@ class RunTaskRequest(_message.Message):
         expires_in: _duration_pb2.Duration | None = ...,
         input_values_json: _builtins.str = ...,
         random_seed: _builtins.int | None = ...,
+        priority: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "document_json", b"document_json", "expires_in", b"expires_in", "random_seed", b"random_seed", "ref", b"ref", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "_random_seed", b"_random_seed", "document_json", b"document_json", "expires_in", b"expires_in", "priority", b"priority", "random_seed", b"random_seed", "ref", b"ref", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed", "devices", b"devices", "document_json", b"document_json", "expires_in", b"expires_in", "input_values_json", b"input_values_json", "random_seed", b"random_seed", "ref", b"ref", "request_id", b"request_id", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "_random_seed", b"_random_seed", "devices", b"devices", "document_json", b"document_json", "expires_in", b"expires_in", "input_values_json", b"input_values_json", "priority", b"priority", "random_seed", b"random_seed", "ref", b"ref", "request_id", b"request_id", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
+    _WhichOneofArgType__priority: _TypeAlias = _typing.Literal["_priority", b"_priority"]  # noqa: Y015
     _WhichOneofReturnType__random_seed: _TypeAlias = _typing.Literal["random_seed"]  # noqa: Y015
     _WhichOneofArgType__random_seed: _TypeAlias = _typing.Literal["_random_seed", b"_random_seed"]  # noqa: Y015
     _WhichOneofReturnType_task: _TypeAlias = _typing.Literal["ref", "document_json"]  # noqa: Y015
     _WhichOneofArgType_task: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__priority) -> _WhichOneofReturnType__priority | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__random_seed) -> _WhichOneofReturnType__random_seed | None: ...
     @_typing.overload

@@ -85,6 +85,13 @@ class TaskResult(ResultModel):
     detail: Detail = Detail.NONE
     message: str = ""
     failed_step_id: str | None = None
+    failed_screen: str = Field(
+        "", description="What was in front when that step failed: `package/activity`, or the package alone."
+    )
+    acted: bool | None = Field(
+        None,
+        description="Whether the phone was told anything that may have changed something; null: it may have been.",
+    )
     outputs: dict[str, OutputValue] = Field(default_factory=dict)
     steps: tuple[StepResult, ...] = ()
     steps_omitted: int = Field(

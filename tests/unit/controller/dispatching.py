@@ -12,7 +12,7 @@ from random import Random
 
 from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_controller.dispatch.cancel import Cancels
-from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.execution import NORMAL_PRIORITY, Execution
 from droidfleet_controller.dispatch.handover import Handover
 from droidfleet_controller.dispatch.ingest import Ingest
 from droidfleet_controller.dispatch.publisher import Publisher
@@ -100,6 +100,7 @@ class Dispatch:
         expires_in: timedelta = timedelta(hours=1),
         values: Mapping[str, Json] | None = None,
         random_seed: int | None = None,
+        priority: int = NORMAL_PRIORITY,
     ) -> Started:
         """RunTask."""
         return await self.runs.start(
@@ -109,6 +110,7 @@ class Dispatch:
                 values=RunValues(values=values or {}, random_seed=random_seed),
                 request_id=request_id,
                 expires_in=expires_in,
+                priority=priority,
                 actor="test",
             )
         )

@@ -61,6 +61,8 @@ RESULT = TaskResult(
     detail=Detail.SEEN,
     message="done",
     failed_step_id="pay",
+    failed_screen="com.example.shop/.Basket",
+    acted=True,
     outputs={"price": "€ 3", "rows": ["a", None, "b"]},
     steps=(STEP,),
     steps_omitted=600,
@@ -93,6 +95,7 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
         steps_done=1,
         current_step_id="pay",
         iteration=4,
+        stopped_at=NOW,
         result=RESULT,
     )
     kept = StoredArtifact(
