@@ -38,13 +38,15 @@ _DAY = timedelta(days=1)
 
 
 class CronError(ValueError):
-    """An expression that is none, or that never fires. ``position``: of the first character that is wrong, from 0."""
+    """An expression that is none, or (``never``) that never fires. ``position``: of the first character that is wrong,
+    from 0."""
 
-    def __init__(self, problem: str, position: int, hint: str) -> None:
+    def __init__(self, problem: str, position: int, hint: str, *, never: bool = False) -> None:
         super().__init__(problem)
         self.problem = problem
         self.position = position
         self.hint = hint
+        self.never = never
 
     def told(self, expression: str) -> str:
         """What is wrong and where, as a sentence without its full stop."""
@@ -178,7 +180,7 @@ def parse(expression: str) -> Cron:
     )
     if not cron.either_day and min(days) > max(_LONGEST_MONTHS[month - 1] for month in months):
         problem = f"it never fires: none of its months has a day {min(days)}"
-        raise CronError(problem, parts[2][1], "Choose a day that the month has; the 28th is in each.")
+        raise CronError(problem, parts[2][1], "Choose a day that the month has; the 28th is in each.", never=True)
     return cron
 
 
