@@ -12,41 +12,60 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, in
 from droidfleet_controller.dispatch.execution import Execution, TaskText
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.store import run_values
-from droidfleet_controller.store.schema import executions, results
-from droidfleet_controller.store.sql import chunks
+from droidfleet_controller.store.schema import executions, instant, microseconds, plain, results
+from droidfleet_controller.store.sql import KeyedRows, ManyRows, Plain, chunks
 from droidfleet_shared.protocol.result import TaskResult
 
-_COLUMNS = [column for column in executions.c if column.name != "number"]
+_COLUMNS = [plain(column) for column in executions.c if column.name != "number"]
 
-_UPDATE = (
-    update(executions)
-    .where(executions.c.execution_id == bindparam("key"))
-    .values({
-        name: bindparam(name)
-        for name in (
-            "state",
-            "attempt",
-            "cancel_requested",
-            "reason",
-            "steps_done",
-            "current_step_id",
-            "progress_sequence",
-            "iteration",
-            "updated_at",
-            "accepted_at",
-            "started_at",
-            "check_at",
-            "version",
-            "expires_at",
-            "stopped_at",
-            "result_head",
-        )
-    })
-)  # fmt: skip
+_FIXED = (
+    "execution_id",
+    "run_id",
+    "device",
+    "task_id",
+    "revision",
+    "sha256",
+    "add_name",
+    "add_revision",
+    "values_id",
+    "priority",
+    "try_number",
+    "accept_within_s",
+    "step_count",
+    "bound_s",
+    "created_at",
+)
+"""Columns that never change, in the order of `_fixed`."""
 
+_CHANGING = (
+    "state",
+    "attempt",
+    "cancel_requested",
+    "reason",
+    "steps_done",
+    "current_step_id",
+    "progress_sequence",
+    "iteration",
+    "updated_at",
+    "accepted_at",
+    "started_at",
+    "check_at",
+    "version",
+    "expires_at",
+    "stopped_at",
+    "result_head",
+)
+"""The others, in the order of `_changing`."""
 
 # Built once: building a statement costs more than running it.
-_BY_ID = select(*_COLUMNS).where(executions.c.execution_id.in_(bindparam("ids", expanding=True)))
+_ADD = ManyRows(insert(executions), (*_FIXED, *_CHANGING))
+_SAVE = ManyRows(
+    update(executions)
+    .where(executions.c.execution_id == bindparam("key"))
+    .values({name: bindparam(name) for name in _CHANGING}),
+    ("key", *_CHANGING),
+)
+_BY_ID = KeyedRows(select(*_COLUMNS), executions.c.execution_id)
 _QUEUED_SO_FAR = func.sum(case((executions.c.state == ExecutionState.QUEUED.value, 1), else_=0)).over(
     partition_by=executions.c.device, order_by=(executions.c.priority.desc(), executions.c.number), rows=(None, 0)
 )
@@ -66,7 +85,6 @@ _FENCED = select(*_COLUMNS).where(
     text("attempt > 1"),
     executions.c.stopped_at.is_(None),
 )
-_ADD = insert(executions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +111,12 @@ class Filter:
 
 def add(connection: Connection, new: Sequence[Execution]) -> None:
     """Inserts executions; of one priority on one device the first runs first."""
-    connection.execute(_ADD, [_values(execution) for execution in new])
+    _ADD.write(connection, [(*_fixed(each), *_changing(each)) for each in new])
 
 
 def save(connection: Connection, changed: Sequence[Execution]) -> None:
     """Writes changed executions. Secrets of runs that thereby come to their end are forgotten."""
-    if changed:
-        connection.execute(_UPDATE, [{"key": each.execution_id, **_changing(each)} for each in changed])
+    _SAVE.write(connection, [(each.execution_id, *_changing(each)) for each in changed])
     ended = {each.text.values_id for each in changed if each.terminal and each.text.values_id}
     if ended:
         run_values.forget_secrets(connection, ended)
@@ -107,11 +124,7 @@ def save(connection: Connection, changed: Sequence[Execution]) -> None:
 
 def find(connection: Connection, execution_ids: Iterable[str]) -> dict[str, Execution]:
     """Executions by id, without the steps of their results; unknown ids are left out."""
-    found: dict[str, Execution] = {}
-    for some in chunks(sorted(set(execution_ids))):
-        for row in connection.execute(_BY_ID, {"ids": some}):
-            found[row.execution_id] = _execution(row)
-    return found
+    return {row.execution_id: _execution(row) for row in _BY_ID.read(connection, sorted(set(execution_ids)))}
 
 
 def of_run(connection: Connection, run_id: str) -> list[Execution]:
@@ -218,46 +231,46 @@ def result(connection: Connection, execution_id: str) -> TaskResult | None:
     return None if body is None else TaskResult.model_validate_json(body)
 
 
-def _values(execution: Execution) -> dict[str, object]:
-    return {
-        "execution_id": execution.execution_id,
-        "run_id": execution.run_id,
-        "device": execution.device,
-        "task_id": execution.task_id,
-        "revision": execution.revision,
-        "sha256": execution.text.sha256,
-        "add_name": execution.text.add_name,
-        "add_revision": execution.text.add_revision,
-        "values_id": execution.text.values_id,
-        "priority": execution.priority,
-        "try_number": execution.try_number,
-        "accept_within_s": execution.accept_within_s,
-        "step_count": execution.step_count,
-        "bound_s": execution.bound_s,
-        "created_at": execution.created_at,
-        **_changing(execution),
-    }
+def _fixed(execution: Execution) -> tuple[Plain, ...]:
+    text = execution.text
+    return (
+        execution.execution_id,
+        execution.run_id,
+        execution.device,
+        execution.task_id,
+        execution.revision,
+        text.sha256,
+        text.add_name,
+        text.add_revision,
+        text.values_id,
+        execution.priority,
+        execution.try_number,
+        execution.accept_within_s,
+        execution.step_count,
+        execution.bound_s,
+        microseconds(execution.created_at),
+    )
 
 
-def _changing(execution: Execution) -> dict[str, object]:
-    return {
-        "state": execution.state.value,
-        "attempt": execution.attempt,
-        "cancel_requested": execution.cancel_requested,
-        "reason": execution.reason,
-        "steps_done": execution.steps_done,
-        "current_step_id": execution.current_step_id,
-        "progress_sequence": execution.progress_sequence,
-        "iteration": execution.iteration,
-        "updated_at": execution.updated_at,
-        "accepted_at": execution.accepted_at,
-        "started_at": execution.started_at,
-        "check_at": execution.check_at,
-        "version": execution.version,
-        "expires_at": execution.expires_at,
-        "stopped_at": execution.stopped_at,
-        "result_head": None if execution.result is None else _head(execution.result),
-    }
+def _changing(execution: Execution) -> tuple[Plain, ...]:
+    return (
+        execution.state.value,
+        execution.attempt,
+        execution.cancel_requested,
+        execution.reason,
+        execution.steps_done,
+        execution.current_step_id,
+        execution.progress_sequence,
+        execution.iteration,
+        microseconds(execution.updated_at),
+        microseconds(execution.accepted_at),
+        microseconds(execution.started_at),
+        microseconds(execution.check_at),
+        execution.version,
+        microseconds(execution.expires_at),
+        microseconds(execution.stopped_at),
+        None if execution.result is None else _head(execution.result),
+    )
 
 
 def _head(result: TaskResult) -> str:
@@ -273,27 +286,29 @@ def _execution(row: Row[Any]) -> Execution:
         device=row.device,
         task_id=row.task_id,
         revision=row.revision,
-        text=TaskText(sha256=row.sha256, add_name=row.add_name, add_revision=row.add_revision, values_id=row.values_id),
+        text=TaskText(
+            sha256=row.sha256, add_name=bool(row.add_name), add_revision=bool(row.add_revision), values_id=row.values_id
+        ),
         step_count=row.step_count,
         bound_s=row.bound_s,
         state=ExecutionState(row.state),
         attempt=row.attempt,
-        cancel_requested=row.cancel_requested,
+        cancel_requested=bool(row.cancel_requested),
         reason=row.reason,
         steps_done=row.steps_done,
         current_step_id=row.current_step_id,
         progress_sequence=row.progress_sequence,
         iteration=row.iteration,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
-        accepted_at=row.accepted_at,
-        started_at=row.started_at,
-        check_at=row.check_at,
+        created_at=instant(row.created_at),
+        updated_at=instant(row.updated_at),
+        expires_at=instant(row.expires_at),
+        accepted_at=None if row.accepted_at is None else instant(row.accepted_at),
+        started_at=None if row.started_at is None else instant(row.started_at),
+        check_at=None if row.check_at is None else instant(row.check_at),
         version=row.version,
         result=None if head is None else TaskResult.model_validate_json(head),
         priority=row.priority,
         try_number=row.try_number,
         accept_within_s=row.accept_within_s,
-        stopped_at=row.stopped_at,
+        stopped_at=None if row.stopped_at is None else instant(row.stopped_at),
     )

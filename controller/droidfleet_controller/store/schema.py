@@ -6,11 +6,13 @@ Instants are stored as microseconds since 1970 in UTC: exact, sortable, and the 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Dialect,
     Float,
     Index,
@@ -22,10 +24,26 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     text,
+    type_coerce,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def plain(column: Column[Any]) -> ColumnElement[Any]:
+    """The column as it is stored: instants as microseconds."""
+    return type_coerce(column, BigInteger).label(column.name) if isinstance(column.type, Instant) else column
+
+
+def microseconds(at: datetime | None) -> int | None:
+    """An instant as it is stored."""
+    return None if at is None else (at - _EPOCH) // _MICROSECOND
+
+
+def instant(stored: int) -> datetime:
+    """A stored instant."""
+    return _EPOCH + timedelta(microseconds=stored)
 
 
 class Instant(TypeDecorator[datetime]):
@@ -35,10 +53,10 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        return None if value is None else (value - _EPOCH) // _MICROSECOND
+        return microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else _EPOCH + timedelta(microseconds=value)
+        return None if value is None else instant(value)
 
 
 Number = BigInteger().with_variant(Integer, "sqlite")
