@@ -271,7 +271,7 @@ class ListDevicesRequest(_message.Message):
     page_token: _builtins.str
     """next_page_token of the page before; empty for the first."""
     query: _builtins.str
-    """Only devices that match this label query; empty for all. INVALID_ARGUMENT with code BAD_QUERY, and where."""
+    """Only devices that match this query; empty for all. INVALID_ARGUMENT with code BAD_QUERY, and where."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[Global___DeviceState.ValueType]:
         """Only devices in these states; empty for all."""
@@ -821,18 +821,24 @@ class PreviewTargetResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEVICES_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def devices(self) -> _containers.RepeatedCompositeFieldContainer[Global___Device]:
         """Who matches now, by name, with state and backlog."""
+
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What is odd about it, as sentences: a key that no phone has, why nobody matches."""
 
     def __init__(
         self,
         *,
         devices: _abc.Iterable[Global___Device] | None = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["devices", b"devices", "notes", b"notes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
