@@ -31,7 +31,7 @@ class IssueCode(StrEnum):
     DUPLICATE_DEVICE = "DUPLICATE_DEVICE"
     TOO_MANY_MEMBERS = "TOO_MANY_MEMBERS"
     NO_MEMBER = "NO_MEMBER"
-    """Values for a phone that does not belong to the rollout."""
+    """Values for phones that do not belong to the rollout; only worth a look."""
     # Of the waves.
     WAVES_DO_NOT_FIT = "WAVES_DO_NOT_FIT"
     # Of the task and its values.
@@ -47,8 +47,9 @@ class IssueCode(StrEnum):
     BAD_WINDOW = "BAD_WINDOW"
     # Worth a look.
     LACKS_CAPABILITY = "LACKS_CAPABILITY"
-    ALL_OFFLINE = "ALL_OFFLINE"
-    RETRIES_NOTHING = "RETRIES_NOTHING"
+    OFFLINE = "OFFLINE"
+    NOT_REPEATABLE = "NOT_REPEATABLE"
+    """Tries are asked for of a task that may not be repeated once it has acted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""What is wrong with a rollout document by itself: the rules that look at more than one field. Pure.
+
+`documents` says what is wrong with its shape, `preflight` what is wrong with it in this fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from droidfleet_controller.rollouts.amounts import Amount, Count
+from droidfleet_controller.rollouts.documents import in_order, read
+from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue, cut
+from droidfleet_controller.rollouts.spec import RolloutSpec, Target, Wave, Window
+from droidfleet_controller.schedules import windows
+from droidfleet_controller.schedules.cron import CronError, parse
+from droidfleet_controller.schedules.zones import UnknownZoneError, zone
+from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.protocol.pointers import Json
+from droidfleet_shared.protocol.suggestions import nearest
+from droidfleet_shared.protocol.wording import listed, name
+
+INVALID_ROLLOUT = "INVALID_ROLLOUT"
+
+_ONE_TARGET = "Choose one of `devices`, `group` and `query`."
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRollout:
+    """What was read. ``spec`` is there when its shape is right; it may be carried out when ``errors`` is empty too."""
+
+    spec: RolloutSpec | None
+    errors: tuple[SpecIssue, ...] = ()
+    document: Json = None
+
+
+def check(text: str, *, now: datetime) -> CheckedRollout:
+    """Reads and checks a document. Never raises for bad input."""
+    found = read(text, RolloutSpec)
+    if found.model is None:
+        return CheckedRollout(None, found.issues, found.document)
+    errors = in_order(rules(found.model, now=now), found.document)
+    return CheckedRollout(found.model, cut(errors), found.document)
+
+
+def rules(spec: RolloutSpec, *, now: datetime) -> Iterator[SpecIssue]:
+    """What is wrong with a document whose shape is right."""
+    yield from _target(spec.target)
+    yield from _waves(spec.waves)
+    rate = spec.rate_per_minute
+    if rate is not None and not isinstance(rate, int) and rate.base > rate.limit:
+        message = f"`base` ({rate.base}) is above `limit` ({rate.limit})"
+        yield SpecIssue("/ratePerMinute/base", IssueCode.CONFLICTING_FIELDS, message, "Lower it, or raise the limit.")
+    if spec.window is not None:
+        yield from _window(spec.window, now)
+
+
+def _target(target: Target) -> Iterator[SpecIssue]:
+    given = [field for field in ("devices", "group", "query") if getattr(target, field) is not None]
+    if not given:
+        yield SpecIssue("/target", IssueCode.MISSING_FIELD, "`target` names nobody", _ONE_TARGET)
+    if len(given) > 1:
+        message = f"{listed([name(each) for each in given])} stand together; expected one of them"
+        yield SpecIssue(f"/target/{given[1]}", IssueCode.CONFLICTING_FIELDS, message, _ONE_TARGET)
+    seen: set[str] = set()
+    for position, device in enumerate(target.devices or ()):
+        if device in seen:
+            yield SpecIssue(
+                f"/target/devices/{position}",
+                IssueCode.DUPLICATE_DEVICE,
+                f"{name(device)} is listed twice",
+                "Name each device once.",
+            )
+        seen.add(device)
+
+
+def _waves(waves: tuple[Wave, ...]) -> Iterator[SpecIssue]:
+    for position, wave in enumerate(waves):
+        path = f"/waves/{position}"
+        is_last = position == len(waves) - 1
+        if wave.size is None and not is_last:
+            message = "only the last wave takes the rest; this one has no `size`"
+            yield SpecIssue(path, IssueCode.MISSING_FIELD, message, 'For example `"size": 1` or `"size": "10%"`.')
+        if wave.size is not None and is_last:
+            message = "the last wave takes the rest, and this one has a `size`"
+            hint = "Leave its size out, or add a last wave without one: `{}`."
+            yield SpecIssue(f"{path}/size", IssueCode.WAVES_DO_NOT_FIT, message, hint)
+        if wave.size is not None and _nothing(wave.size):
+            yield SpecIssue(
+                f"{path}/size", IssueCode.OUT_OF_RANGE, "a wave is never empty", "Write at least 1, or a percent."
+            )
+        for code in wave.gate.max_failures_by_code:
+            near = nearest(code.upper(), StepCode, cutoff=0.8)
+            if near is not None and near != code:
+                message = f"no failure has the code {name(code)}, so this limits nothing"
+                yield SpecIssue(
+                    f"{path}/gate/maxFailuresByCode", IssueCode.BAD_VALUE, message, f"Did you mean {name(near)}?"
+                )
+
+
+def _nothing(size: Amount) -> bool:
+    return size.value == 0 if isinstance(size, Count) else size.hundredths == 0
+
+
+def _window(window: Window, now: datetime) -> Iterator[SpecIssue]:
+    fits = True
+    for field, expression in (("start", window.start), ("stop", window.stop)):
+        try:
+            parse(expression)
+        except CronError as error:
+            fits = False
+            code = IssueCode.NEVER_FIRES if error.never else IssueCode.BAD_CRON
+            yield SpecIssue(f"/window/{field}", code, error.told(expression), error.hint)
+    try:
+        zone(window.time_zone)
+    except UnknownZoneError as error:
+        fits = False
+        yield SpecIssue("/window/timeZone", IssueCode.UNKNOWN_ZONE, error.problem, error.hint)
+    if fits and not windows.is_open(window, now) and windows.next_opening(window, now) is None:
+        message = "whenever the window opens it closes at the same instant, so it is never open"
+        yield SpecIssue("/window/stop", IssueCode.BAD_WINDOW, message, "Write a later stop, for example `0 6 * * *`.")
