@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select, tuple_
 
-from droidfleet_controller.store.schema import audit, events
-from droidfleet_controller.store.sql import chunks
+from droidfleet_controller.store.schema import audit, events, microseconds
+from droidfleet_controller.store.sql import KeyedRows, ManyRows
 
 EventKey = tuple[str, int, int, str]
 """(execution, attempt, sequence, device): what makes an agent's event unique."""
@@ -42,25 +42,37 @@ class AuditLine:
     details: str = ""
 
 
-_ADD = insert(events)
-_ADD_AUDIT = insert(audit)
+_KEY = (events.c.execution_id, events.c.attempt, events.c.sequence, events.c.device)
+_KNOWN = KeyedRows(select(*_KEY), tuple_(*_KEY))
 _FIELDS = tuple(name for name in FleetEvent.__slots__ if name != "event_id")
+_ADD = ManyRows(insert(events), _FIELDS)
+_ADD_AUDIT = insert(audit)
 
 
 def add(connection: Connection, new: Sequence[FleetEvent]) -> None:
     """Appends events."""
-    if new:
-        connection.execute(_ADD, [{name: getattr(event, name) for name in _FIELDS} for event in new])
+    _ADD.write(
+        connection,
+        [
+            (
+                microseconds(each.occurred_at),
+                microseconds(each.recorded_at),
+                each.kind,
+                each.device,
+                each.execution_id,
+                each.attempt,
+                each.sequence,
+                each.summary,
+                each.payload,
+            )
+            for each in new
+        ],
+    )
 
 
 def known(connection: Connection, keys: Sequence[EventKey]) -> set[EventKey]:
     """Those of ``keys`` that are stored."""
-    found: set[EventKey] = set()
-    columns = (events.c.execution_id, events.c.attempt, events.c.sequence, events.c.device)
-    for some in chunks(keys):
-        for row in connection.execute(select(*columns).where(tuple_(*columns).in_(some))):
-            found.add((row.execution_id, row.attempt, row.sequence, row.device))
-    return found
+    return {(row.execution_id, row.attempt, row.sequence, row.device) for row in _KNOWN.read(connection, keys)}
 
 
 def after(
