@@ -14,6 +14,12 @@ from droidfleet_controller.rollouts.states import MemberState, Outcome, ReasonCo
 DRY_RUN_WAVE = 0
 """The number of the wave that a dry run is; waves count from 1."""
 
+DRY_RUN_PLACE = 0
+"""Members have places from 1."""
+
+ALL_CODES = "*"
+"""Stands for failures of whatever code."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
@@ -46,23 +52,27 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What the planner knows beside the members. ``starts``: instants of the last minute with how many began at each,
-    for the rate; ``signatures``: how many phones failed so; ``open_breakers``: those that are not retried."""
+    """What the planner knows beside the members. ``starts``: whole seconds of the last minute with how many began in
+    each, empty without a rate; ``signatures``: how many phones failed so, of the first kinds that were seen (for
+    people); ``open_breakers``: those that are not retried; ``acknowledged``: failures of a wave that somebody who
+    resumed has accepted, by code, with `ALL_CODES` for all; ``soak_until``: when the open wave has soaked."""
 
     starts: tuple[tuple[datetime, int], ...] = ()
     signatures: Mapping[Signature, int] = field(default_factory=dict)
     open_breakers: frozenset[Signature] = frozenset()
+    acknowledged: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    soak_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
     """One rollout. Instants are the controller's clock, aware UTC.
 
-    ``wave``: the open wave (`DRY_RUN_WAVE`: the dry run; 0 also before the first); ``wave_sizes``: members of each wave
-    at the start, for people; ``version`` grows with every change of state, wave or command, and a command bears it;
+    A new one is RUNNING with wave 0. ``wave``: the open wave (`DRY_RUN_WAVE`: the dry run; 0 also before the first);
+    ``wave_sizes``: members of each wave of the document at the start, 0 for one that was left out; ``version`` grows with every change of state, wave or command, and a command bears it;
     ``tick`` grows with every write of the planner, so that of two controllers one is refused; ``last_result_at``: when
-    a member last ended; ``moved_at``: when it was last started, resumed or promoted, or a member ended or began: from
-    then on `deadlines.progress` counts; ``schedule_id`` and ``intended_at``: the occurrence that began it.
+    a member last ended; ``moved_at``: when it was last started, resumed or promoted, a wave opened, a try ended or one
+    began while none was live: from then on `deadlines.progress` counts; ``schedule_id`` and ``intended_at``: the occurrence that began it.
     """
 
     rollout_id: str
@@ -91,7 +101,11 @@ class Rollout:
 class Member:
     """One phone of a rollout. ``place``: its order in the whole rollout, unique; ``wave`` from 1, 0 for the dry run;
     ``execution_id``: of the last try; ``tries``: how many began; ``values_id``: see `TaskText`; ``signature``: of the
-    last failure; ``reason``: why it ended so, a stable code first."""
+    last failure; ``reason``: why it ended so, a stable code first.
+
+    ``outcome`` is set before the end in two cases: RETRYING, how the last try ended; STARTED and REMOVED, it has left
+    and what runs is let go on, uncounted.
+    """
 
     device: str
     place: int

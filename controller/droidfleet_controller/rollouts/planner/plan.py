@@ -15,6 +15,7 @@ from droidfleet_controller.rollouts.rollout import (
     Signature,
     Waiting,
 )
+from droidfleet_controller.rollouts.states import Control, ReasonCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,22 +67,26 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdraw:
-    """Cancel the live execution of a member. ``fence``: it ends at once, and what comes later is not counted."""
+    """Cancel the live execution of a member. ``fence``: it ends at once, and what comes later is not counted;
+    ``unless_begun``: leave it alone when the agent has begun it."""
 
     device: str
     execution_id: str
     reason: str
     fence: bool = False
+    unless_begun: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """What a call of `RolloutPlan.decide` asks for, all in one transaction.
 
-    ``members``: those that changed, as they are now; ``look_at``: when time alone may change something; None: never.
+    ``members``: those that changed, as they are now, by place; ``look_at``: when time alone changes something; None:
+    never. ``changed``: there is something to write; the rollout's tick is then one more than before.
     """
 
     rollout: Rollout
+    changed: bool = False
     members: tuple[Member, ...] = ()
     starts: tuple[Start, ...] = ()
     withdraws: tuple[Withdraw, ...] = ()
@@ -115,5 +120,24 @@ class RolloutPlan:
         """What follows now. ``offline``: phones that cannot work; ``limit``: starts in one call, at most.
 
         Called again with nothing new and the same ``now`` it decides nothing more.
+        """
+        raise NotImplementedError
+
+    def command(
+        self,
+        control: Control,
+        *,
+        version: int | None,
+        now: datetime,
+        actor: str,
+        reason: str,
+        reason_code: ReasonCode | None = None,
+    ) -> Decided:
+        """What somebody asked for, done; `decide` afterwards says what follows. ``version``: that the caller saw; None:
+        a rule asks, whatever the version. ``reason_code``: of a cancel by a rule.
+
+        Raises:
+            ConflictError: ``STALE_VERSION``.
+            PreconditionError: ``ROLLOUT_...``: its state does not allow it. Nothing has changed.
         """
         raise NotImplementedError
