@@ -40,8 +40,11 @@ from droidfleet_controller.dispatch.states import LIVE
 from droidfleet_controller.dispatch.sweeper import Sweeper
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.fleet.device import DeviceState
+from droidfleet_controller.fleet.groups import Groups
+from droidfleet_controller.fleet.labels import Labels
 from droidfleet_controller.fleet.live import Live
 from droidfleet_controller.fleet.registry import MAX_ASKING, Registry
+from droidfleet_controller.fleet.targets import Targets
 from droidfleet_controller.http import HttpServer
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.metrics import Metrics
@@ -161,6 +164,9 @@ class Controller:
         self._database: Database
         self._bus: BusLink
         self._registry: Registry
+        self._labels: Labels
+        self._groups: Groups
+        self._targets: Targets
         self._publisher: Publisher
         self._group: asyncio.TaskGroup
 
@@ -258,6 +264,7 @@ class Controller:
         registry.on_heard(sweeper.heard)
         registry.on_granted(handover)
         await registry.load()
+        await self._load_groups()
         await publisher.load()
         await asyncio.to_thread(self._files.sweep, await database.run(artifacts.digests))
         bus.subscribe(subjects.HEARTBEATS_ALL, registry.receive, pending_limit=MAX_ASKING)
@@ -270,6 +277,14 @@ class Controller:
         await self._run(publisher.run(), "publisher")
         await self._run(ingest.run(), "ingest")
         await self._run(sweeper.run(), "sweeper")
+
+    async def _load_groups(self) -> None:
+        database, clock, stored = self._database, self._clock, self._broadcast.events
+        labels = self._labels = Labels(database=database, clock=clock, stored=stored)
+        groups = self._groups = Groups(database=database, clock=clock, registry=self._registry, stored=stored)
+        self._targets = Targets(registry=self._registry, labels=labels, groups=groups)
+        await labels.load()
+        await groups.load()
 
     async def _write_what_is_known(self) -> None:
         with suppress(UnavailableError):
@@ -358,7 +373,13 @@ class Controller:
             settings.listen_endpoint,
             door=Door(metrics=metrics, token=token),
             fleet=FleetServicer(
-                registry=self._registry, executions=reading, database=database, broadcast=self._broadcast
+                registry=self._registry,
+                labels=self._labels,
+                groups=self._groups,
+                targets=self._targets,
+                executions=reading,
+                database=database,
+                broadcast=self._broadcast,
             ),
             devices=DeviceServicer(live=Live(registry=self._registry, bus=self._bus)),
             tasks=TaskServicer(library=library),

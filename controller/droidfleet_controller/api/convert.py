@@ -14,14 +14,12 @@ from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.reading import Detailed
 from droidfleet_controller.dispatch.states import ExecutionState
-from droidfleet_controller.fleet.device import Device, DeviceState
+from droidfleet_controller.fleet.device import DeviceState
 from droidfleet_controller.store.artifacts import StoredArtifact
 from droidfleet_controller.store.events import FleetEvent
 from droidfleet_controller.tasks.template import StoredTask
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.result import ArtifactModel, BoundsModel, StepResult, TargetModel, TaskResult
-
-UNKNOWN_BATTERY = -1
 
 
 def timestamp(instant: datetime) -> Timestamp:
@@ -74,26 +72,6 @@ def device_state_from(value: fleet_pb2.DeviceState.ValueType) -> DeviceState:
 
 
 # Fleet.
-
-
-def device_to_pb(device: Device, *, state: DeviceState, backlog: int) -> fleet_pb2.Device:
-    """A device in the state that it has now."""
-    beat = device.heartbeat
-    return fleet_pb2.Device(
-        name=device.name,
-        state=device_state(state),
-        serial=beat.serial,
-        model=beat.model,
-        android_version=beat.android,
-        agent_version=beat.version,
-        host=beat.host,
-        battery_percent=UNKNOWN_BATTERY if beat.battery_percent is None else beat.battery_percent,
-        foreground_package=beat.foreground_package,
-        running_execution_id=beat.running.execution_id if beat.running else "",
-        backlog=backlog,
-        last_seen_at=timestamp(device.last_seen_at),
-        capabilities=beat.capabilities,
-    )
 
 
 def event_to_pb(event: FleetEvent) -> fleet_pb2.FleetEvent:

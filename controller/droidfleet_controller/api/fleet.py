@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from grpc import aio
@@ -10,10 +10,15 @@ from sqlalchemy import Connection
 
 from droidfleet.v1 import fleet_pb2, fleet_pb2_grpc
 from droidfleet_controller.api import convert, pages
+from droidfleet_controller.api.convert_fleet import device_to_pb, group_to_pb
 from droidfleet_controller.dispatch.reading import Executions
 from droidfleet_controller.dispatch.watch import Broadcast
-from droidfleet_controller.fleet.device import DeviceState
+from droidfleet_controller.fleet.device import Device, DeviceState
+from droidfleet_controller.fleet.groups import Groups, Update
+from droidfleet_controller.fleet.labels import Changes, Labels
 from droidfleet_controller.fleet.registry import Registry
+from droidfleet_controller.fleet.targets import Targets
+from droidfleet_controller.rollouts.spec import Target
 from droidfleet_controller.store import events
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.events import FleetEvent
@@ -26,10 +31,23 @@ EVENTS_PAGE = 500
 
 
 class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
-    """The service over the registry and the event log."""
+    """The service over the registry, the labels, the groups and the event log."""
 
-    def __init__(self, *, registry: Registry, executions: Executions, database: Database, broadcast: Broadcast) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        labels: Labels,
+        groups: Groups,
+        targets: Targets,
+        executions: Executions,
+        database: Database,
+        broadcast: Broadcast,
+    ) -> None:
         self._registry = registry
+        self._labels = labels
+        self._groups = groups
+        self._targets = targets
         self._executions = executions
         self._database = database
         self._broadcast = broadcast
@@ -38,26 +56,90 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
         self, request: fleet_pb2.ListDevicesRequest, context: Context
     ) -> fleet_pb2.ListDevicesResponse:
         states = frozenset(_state(value) for value in request.states)
-        scope = f"devices {sorted(states)}"
+        scope = f"devices {sorted(states)} {request.query}"
         limit = pages.size(request.page_size)
         after = pages.text_place(request.page_token, scope=scope)
-        found = self._registry.page(after=after, limit=limit + 1, states=states)
+        among = self._targets.matching(request.query) if request.query else None
+        found = self._registry.page(after=after, limit=limit + 1, states=states, among=among)
         shown, more = found[:limit], len(found) > limit
-        backlog = await self._executions.backlog([device.name for device in shown])
         return fleet_pb2.ListDevicesResponse(
-            devices=[
-                convert.device_to_pb(device, state=self._registry.state(device), backlog=backlog.get(device.name, 0))
-                for device in shown
-            ],
+            devices=await self._devices(shown),
             next_page_token=pages.encode(shown[-1].name, scope=scope) if more else "",
         )
 
     async def GetDevice(self, request: fleet_pb2.GetDeviceRequest, context: Context) -> fleet_pb2.GetDeviceResponse:
-        device = self._registry.get(request.name)
-        backlog = await self._executions.backlog([device.name])
-        return fleet_pb2.GetDeviceResponse(
-            device=convert.device_to_pb(device, state=self._registry.state(device), backlog=backlog.get(device.name, 0))
+        (device,) = await self._devices([self._registry.get(request.name)])
+        return fleet_pb2.GetDeviceResponse(device=device)
+
+    async def SetLabels(self, request: fleet_pb2.SetLabelsRequest, context: Context) -> fleet_pb2.SetLabelsResponse:
+        named = self._targets.members(_target(devices=request.devices, query=request.query))
+        changes = Changes(set=dict(request.set), remove=tuple(request.remove))
+        changed = await self._labels.change(named, changes, actor=context.peer())
+        return fleet_pb2.SetLabelsResponse(devices=await self._devices(map(self._registry.get, changed)))
+
+    async def CreateGroup(
+        self, request: fleet_pb2.CreateGroupRequest, context: Context
+    ) -> fleet_pb2.CreateGroupResponse:
+        group = await self._groups.create(
+            request.name,
+            query=request.query,
+            devices=request.devices,
+            description=request.description,
+            actor=context.peer(),
         )
+        return fleet_pb2.CreateGroupResponse(group=group_to_pb(group))
+
+    async def GetGroup(self, request: fleet_pb2.GetGroupRequest, context: Context) -> fleet_pb2.GetGroupResponse:
+        return fleet_pb2.GetGroupResponse(group=group_to_pb(self._groups.get(request.name)))
+
+    async def ListGroups(self, request: fleet_pb2.ListGroupsRequest, context: Context) -> fleet_pb2.ListGroupsResponse:
+        limit = pages.size(request.page_size)
+        found = self._groups.page(after=pages.text_place(request.page_token, scope="groups"), limit=limit + 1)
+        shown, more = found[:limit], len(found) > limit
+        return fleet_pb2.ListGroupsResponse(
+            groups=map(group_to_pb, shown),
+            next_page_token=pages.encode(shown[-1].name, scope="groups") if more else "",
+        )
+
+    async def UpdateGroup(
+        self, request: fleet_pb2.UpdateGroupRequest, context: Context
+    ) -> fleet_pb2.UpdateGroupResponse:
+        changes = Update(
+            query=request.query if request.HasField("query") else None,
+            add=tuple(request.add),
+            remove=tuple(request.remove),
+            description=request.description if request.HasField("description") else None,
+        )
+        group = await self._groups.update(request.name, changes, version=request.version, actor=context.peer())
+        return fleet_pb2.UpdateGroupResponse(group=group_to_pb(group))
+
+    async def DeleteGroup(
+        self, request: fleet_pb2.DeleteGroupRequest, context: Context
+    ) -> fleet_pb2.DeleteGroupResponse:
+        await self._groups.delete(request.name, version=request.version, actor=context.peer())
+        return fleet_pb2.DeleteGroupResponse()
+
+    async def PreviewTarget(
+        self, request: fleet_pb2.PreviewTargetRequest, context: Context
+    ) -> fleet_pb2.PreviewTargetResponse:
+        target = _target(group=request.group, query=request.query)
+        found = sorted(self._targets.matches(target))
+        devices = await self._devices(map(self._registry.get, found))
+        return fleet_pb2.PreviewTargetResponse(devices=devices, notes=self._targets.notes(target))
+
+    async def _devices(self, devices: Iterable[Device]) -> list[fleet_pb2.Device]:
+        """Devices as they are now."""
+        devices = list(devices)
+        backlog = await self._executions.backlog([device.name for device in devices])
+        return [
+            device_to_pb(
+                device,
+                state=self._registry.state(device),
+                backlog=backlog.get(device.name, 0),
+                labels=self._labels.of(device.name),
+            )
+            for device in devices
+        ]
 
     async def WatchEvents(
         self, request: fleet_pb2.WatchEventsRequest, context: Context
@@ -85,6 +167,15 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
             )
 
         return await self._database.run(read)
+
+
+def _target(*, devices: Iterable[str] = (), group: str = "", query: str = "") -> Target:
+    """The one of them that is given."""
+    listed = tuple(devices)
+    if sum(map(bool, (listed, group, query))) != 1:
+        raise InvalidInputError("BAD_TARGET", "expected exactly one: devices, a group or a query.")
+    # Not checked as in a document: what looks the parts up says what is wrong with them.
+    return Target.model_construct(devices=listed or None, group=group or None, query=query or None)
 
 
 def _state(value: fleet_pb2.DeviceState.ValueType) -> DeviceState:

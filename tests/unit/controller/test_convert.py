@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet.v1 import execution_pb2, fleet_pb2
-from droidfleet_controller.api import convert
+from droidfleet_controller.api import convert, convert_fleet
 from droidfleet_controller.dispatch.reading import Detailed
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import DeviceState
@@ -78,7 +78,8 @@ def unset(message: Message, path: str = "") -> list[str]:
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         where = f"{path}{field.name}"
-        if field.message_type is not None and not field.message_type.full_name.startswith("google."):
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        if field.message_type is not None and not is_map and not field.message_type.full_name.startswith("google."):
             items = list(value) if field.is_repeated else [value] * message.HasField(field.name)
             missing += [] if items else [where]
             for item in items:
@@ -117,7 +118,7 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
 
 def test_every_field_of_a_device_arrives() -> None:
     seen = device(beat(running=ExecutionRef(execution_id="x-1", attempt=1)))
-    message = convert.device_to_pb(seen, state=DeviceState.BUSY, backlog=3)
+    message = convert_fleet.device_to_pb(seen, state=DeviceState.BUSY, backlog=3, labels={"site": "berlin"})
     assert unset(message) == []
     assert (message.name, message.serial, message.backlog, message.battery_percent) == (
         "phone-01",
@@ -129,7 +130,8 @@ def test_every_field_of_a_device_arrives() -> None:
 
 def test_an_unknown_battery_is_minus_one() -> None:
     seen = device(beat().model_copy(update={"battery_percent": None}))
-    assert convert.device_to_pb(seen, state=DeviceState.ONLINE, backlog=0).battery_percent == -1
+    message = convert_fleet.device_to_pb(seen, state=DeviceState.ONLINE, backlog=0, labels={})
+    assert message.battery_percent == -1
 
 
 def test_every_field_of_an_event_arrives() -> None:
