@@ -55,9 +55,9 @@ def reported(event: Event, label: Label, *, now: datetime) -> FleetEvent:
         exclude["result"] = {"steps"}
     if isinstance(event, ArtifactStored):
         exclude["data"] = True
-    payload = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=exclude)
+    payload = event.model_dump_json(by_alias=True, exclude_none=True, exclude=exclude)
     if label:
-        payload["label"] = label.value
+        payload = json.dumps({**json.loads(payload), "label": label.value}, ensure_ascii=False)
     sentence = f"{event.agent}: {_sentence(event)}"
     return FleetEvent(
         occurred_at=event.at,
@@ -68,7 +68,7 @@ def reported(event: Event, label: Label, *, now: datetime) -> FleetEvent:
         attempt=event.attempt,
         sequence=event.sequence,
         summary=_cut(f"{sentence} [{label}: not counted]" if label else sentence),
-        payload=json.dumps(payload, ensure_ascii=False),
+        payload=payload,
     )
 
 

@@ -275,9 +275,8 @@ def record(
         stored_artifacts.add(connection, done.artifacts, now=now)
         done.crowded_out = stored_artifacts.make_room(connection, quota_bytes=quota_bytes)
     events.add(connection, done.lines)
-    for agent, references in done.receipts.items():
-        documents.owe_receipts(connection, agent, references)
     if done.receipts:
+        documents.owe_receipts(connection, done.receipts)
         assigned = assign.refresh(connection, done.receipts, now=now)
         done.documents = assigned.documents
         done.changed.update({execution.execution_id: execution for execution in assigned.changed})
@@ -297,7 +296,7 @@ def _record_one(done: Recorded, current: dict[str, Execution], event: Event, now
                 after = replace(after, check_at=first_check(after))
                 _count(done, before, after)
             current[event.execution_id] = done.changed[event.execution_id] = after
-    done.outcomes[label.value.lower() or "applied"] += 1
+    done.outcomes[label.lower() or "applied"] += 1
     done.lines.append(reported(event, label, now=now))
     if isinstance(event, ArtifactStored) and _key(event) in admitted:
         done.artifacts.append(artifacts.stored(event, now=now))

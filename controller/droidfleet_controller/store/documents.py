@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from droidfleet_controller.store.schema import agent_documents, database_identity, devices, receipts
-from droidfleet_controller.store.sql import chunks
+from droidfleet_controller.store.sql import KeyedRows, ManyRows, chunks
 from droidfleet_shared.bus.messages import ExecutionRef
 
 
@@ -118,19 +118,13 @@ def _hosts(connection: Connection, agents: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def owe_receipts(connection: Connection, agent: str, references: Iterable[ExecutionRef]) -> None:
-    """The agent's documents list these attempts as recorded, until it has applied one that does."""
-    wanted = {(reference.execution_id, reference.attempt) for reference in references}
-    query = select(receipts.c.execution_id, receipts.c.attempt).where(
-        receipts.c.agent == agent, tuple_(receipts.c.execution_id, receipts.c.attempt).in_(sorted(wanted))
-    )
-    known = {(row.execution_id, row.attempt) for row in connection.execute(query)}
-    fresh = [
-        {"agent": agent, "execution_id": execution_id, "attempt": attempt, "generation": 0}
-        for execution_id, attempt in sorted(wanted - known)
-    ]
-    if fresh:
-        connection.execute(insert(receipts), fresh)
+def owe_receipts(connection: Connection, references: Mapping[str, Iterable[ExecutionRef]]) -> None:
+    """The documents of these agents list these attempts as recorded, until they have applied one that does."""
+    wanted = {
+        (agent, reference.execution_id, reference.attempt) for agent, some in references.items() for reference in some
+    }
+    known = {(row.agent, row.execution_id, row.attempt) for row in _KNOWN.read(connection, wanted)}
+    _OWE.write(connection, [(*each, 0) for each in sorted(wanted - known)])
 
 
 def owed(connection: Connection, heads_of: Mapping[str, Head], *, limit: int) -> dict[str, tuple[ExecutionRef, ...]]:
@@ -168,6 +162,9 @@ def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[s
     return waiting
 
 
+_RECEIPT = (receipts.c.agent, receipts.c.execution_id, receipts.c.attempt)
+_KNOWN = KeyedRows(select(*_RECEIPT), tuple_(*_RECEIPT))
+_OWE = ManyRows(insert(receipts), ("agent", "execution_id", "attempt", "generation"))
 _HEADS = select(agent_documents.c.agent, agent_documents.c.generation, agent_documents.c.host_id).where(
     agent_documents.c.agent.in_(bindparam("agents", expanding=True))
 )
