@@ -1,0 +1,128 @@
+"""The disk under the controller: one SQLite in memory that outlives controllers, and the product's `Database` upon it.
+
+The schema is made once for a process and emptied for each world, as are the statements that SQLAlchemy has compiled. Every
+change of the watched tables is noted by triggers, so that checks see what was committed, and not what was announced.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from sqlalchemy import Connection, Engine
+
+from droidfleet_controller.store import database, schema
+from droidfleet_controller.store.database import Database
+from droidfleet_controller.store.migrate import migrate
+from simulation.loop import VirtualExecutor
+
+_KEPT = frozenset({"alembic_version", "database_identity"})
+"""Tables that belong to the schema and not to what happened."""
+
+_WATCH = """
+CREATE TEMP TABLE IF NOT EXISTS watched(
+  id INTEGER PRIMARY KEY, execution_id TEXT, device TEXT, run_id TEXT, before TEXT, after TEXT,
+  attempt INTEGER, cancel_requested INTEGER, try_number INTEGER, expires_at INTEGER, reason TEXT
+);
+CREATE TEMP TRIGGER IF NOT EXISTS watch_new AFTER INSERT ON main.executions BEGIN
+  INSERT INTO watched(execution_id, device, run_id, before, after, attempt, cancel_requested, try_number, expires_at, reason)
+  VALUES (new.execution_id, new.device, new.run_id, '', new.state, new.attempt, new.cancel_requested, new.try_number,
+          new.expires_at, new.reason);
+END;
+CREATE TEMP TRIGGER IF NOT EXISTS watch_change AFTER UPDATE ON main.executions
+WHEN old.state IS NOT new.state OR old.attempt IS NOT new.attempt OR old.cancel_requested IS NOT new.cancel_requested
+BEGIN
+  INSERT INTO watched(execution_id, device, run_id, before, after, attempt, cancel_requested, try_number, expires_at, reason)
+  VALUES (new.execution_id, new.device, new.run_id, old.state, new.state, new.attempt, new.cancel_requested, new.try_number,
+          new.expires_at, new.reason);
+END;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A committed change of an execution; ``before`` is empty for a new one."""
+
+    execution_id: str
+    device: str
+    run_id: str
+    before: str
+    after: str
+    attempt: int
+    cancel_requested: bool
+    try_number: int
+    expires_at_us: int
+    reason: str
+
+
+class Disk:
+    """What survives a controller. ``committed`` is told of the changes of each transaction that made some."""
+
+    def __init__(self, committed: Callable[[list[Change]], None]) -> None:
+        self._engine, self._connection = _opened()
+        self._committed = committed
+        self.failing = False
+        """While true no transaction works."""
+        raw = self.raw
+        for table in reversed(schema.metadata.sorted_tables):
+            if table.name not in _KEPT:
+                raw.execute(f"DELETE FROM {table.name}")
+        raw.execute("DELETE FROM sqlite_sequence WHERE 1") if _has_sequences(raw) else None
+        raw.executescript(_WATCH)
+        raw.execute("DELETE FROM watched")
+
+    @property
+    def raw(self) -> sqlite3.Connection:
+        """The connection itself, for checks."""
+        raw = self._connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        return raw
+
+    def database(self, takes: Callable[[], tuple[float, float]]) -> SimDatabase:
+        """The product's database on this disk, for one controller."""
+        return SimDatabase(self, self._engine, self._connection, VirtualExecutor(takes))
+
+    def tell(self) -> None:
+        """After each transaction."""
+        rows = self.raw.execute("SELECT * FROM watched ORDER BY id").fetchall()
+        if rows:
+            self.raw.execute("DELETE FROM watched")
+            self._committed([Change(*row[1:7], bool(row[7]), *row[8:]) for row in rows])
+
+
+class SimDatabase(Database):
+    """`Database` whose thread is virtual. `die` ends it with its process: what has not begun never does."""
+
+    def __init__(self, disk: Disk, engine: Engine, connection: Connection, thread: VirtualExecutor) -> None:
+        self._disk = disk
+        self._engine = engine
+        self._connection = connection
+        self._thread = thread
+        self._waiting = 0
+        self._observe = lambda _: None
+
+    def die(self) -> None:
+        """The process is gone."""
+        self._thread.dead = True
+
+    def _transaction(self, work: Callable[[Connection], database.T]) -> database.T:
+        if self._disk.failing:
+            # As SQLite has it when the disk is full: at the first write, here at once.
+            raise database.UnavailableError("DATABASE_UNAVAILABLE", "the simulated disk is full.")
+        result = super()._transaction(work)
+        self._disk.tell()
+        return result
+
+
+@cache
+def _opened() -> tuple[Engine, Connection]:
+    made = Database("sqlite://")
+    engine = made.engine
+    migrate(engine)
+    return engine, engine.connect()
+
+
+def _has_sequences(raw: sqlite3.Connection) -> bool:
+    return raw.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone() is not None
