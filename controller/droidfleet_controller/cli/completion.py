@@ -31,6 +31,21 @@ def complete_execution(incomplete: str) -> list[str]:
     return _names(lambda client: (item.execution_id for item in client.executions(limit=MAX_NAMES)), incomplete)
 
 
+def complete_group(incomplete: str) -> list[str]:
+    """Names of groups that begin like this."""
+    return _names(lambda client: (item.name for item in client.groups()), incomplete)
+
+
+def complete_rollout(incomplete: str) -> list[str]:
+    """Ids of recent rollouts that begin like this."""
+    return _names(lambda client: (item.rollout_id for item in client.rollouts(limit=MAX_NAMES)), incomplete)
+
+
+def complete_schedule(incomplete: str) -> list[str]:
+    """Names of schedules that begin like this."""
+    return _names(lambda client: (item.name for item in client.schedules()), incomplete)
+
+
 def _names(listed: Callable[[ControllerClient], Iterable[str]], incomplete: str) -> list[str]:
     try:
         with ControllerClient(os.environ.get("DROIDFLEET_API", DEFAULT_API)) as client:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from droidfleet_shared.errors import ConflictError, InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SPOOL_BYTES = 16 * 1024 * 1024
+"""Kept in memory; more goes to a temporary file."""
 
 
 def check_target(path: Path, *, force: bool) -> None:
@@ -30,12 +39,29 @@ def write_whole(path: Path, text: str, *, force: bool) -> None:
         ConflictError: ``FILE_EXISTS``.
         InvalidInputError: ``FILE_UNWRITABLE``.
     """
+    write_pieces(path, [text.encode()], force=force)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool) -> None:
+    """As `write_whole`, of what comes in pieces; where they end in an error, nothing is written."""
     check_target(path, force=force)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8")
+        with draft.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         message = f"{str(path)!r} cannot be written: {error.strerror}."
         raise InvalidInputError("FILE_UNWRITABLE", message) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_stream(stream: BinaryIO, pieces: Iterable[bytes]) -> None:
+    """Writes the pieces once all of them are there; where they end in an error, nothing is written."""
+    with tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES) as spool:
+        for piece in pieces:
+            spool.write(piece)
+        spool.seek(0)
+        shutil.copyfileobj(spool, stream)

@@ -18,8 +18,9 @@ from droidfleet_shared.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from droidfleet_controller.cli.documents import IssueLike
     from droidfleet_shared.protocol.effects import EffectWords
-    from droidfleet_shared.protocol.issues import Issue, Validation
+    from droidfleet_shared.protocol.issues import Validation
     from droidfleet_shared.protocol.pointers import Json
     from droidfleet_shared.protocol.task import TaskTemplate
 
@@ -61,7 +62,7 @@ def explain_task(
         show(explanation_view(explanation, outcome.warnings, language=lang))
 
 
-def print_issues(file: str, errors: Sequence[Issue], warnings: Sequence[Issue], output: Output) -> None:
+def print_issues(file: str, errors: Sequence[IssueLike], warnings: Sequence[IssueLike], output: Output) -> None:
     """What the validator says of a document."""
     if output is not Output.TABLE:
         issues = {"errors": documents.issue_documents(errors), "warnings": documents.issue_documents(warnings)}
