@@ -66,6 +66,31 @@ class Metrics:
             buckets=_FAST,
             registry=self.registry,
         )
+        self.rollouts = Gauge("droidfleet_rollouts", "Rollouts that go on, by state.", ["state"], registry=self.registry)
+        self.rollout_members = Counter(
+            "droidfleet_rollout_members",
+            "Phones of rollouts that ended, by how.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.rollout_decisions = Counter(
+            "droidfleet_rollout_decisions", "Decisions about rollouts, by rule.", ["rule"], registry=self.registry
+        )
+        self.rollout_retries = Counter(
+            "droidfleet_rollout_retries", "Executions that try again what failed before.", registry=self.registry
+        )
+        self.rollout_tick_seconds = Histogram(
+            "droidfleet_rollout_tick_seconds",
+            "Deciding once what follows in a rollout, and writing it.",
+            buckets=_FAST,
+            registry=self.registry,
+        )
+        self.schedule_occurrences = Counter(
+            "droidfleet_schedule_occurrences",
+            "Occurrences of schedules, by what became of them.",
+            ["state"],
+            registry=self.registry,
+        )
         self.requests = Counter(
             "droidfleet_api_requests",
             "API calls, by method and gRPC status.",

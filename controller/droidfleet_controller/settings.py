@@ -72,6 +72,11 @@ class ServeSettings(BaseModel):
         description="File with more words for effects that cannot be undone, one a line; tasks that touch them are "
         "warned of.",
     )
+    retry_budget_percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        10,
+        description="Retries of all rollouts together, in percent of what they began in the last hour. It stops "
+        "storms; 0 forbids retries.",
+    )
     tls_cert: Path | None = Field(None, description="PEM file with the certificate chain of API and HTTP.")
     tls_key: Path | None = Field(None, description="PEM file with its private key.")
     api_token_file: Path | None = Field(

@@ -7,7 +7,7 @@ memory is bounded by what it watches. A watcher of events is only woken, and rea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from droidfleet_controller.dispatch.execution import Execution
@@ -45,12 +45,19 @@ class Broadcast:
         self._by_execution: dict[str, set[ExecutionWatch]] = {}
         self._watches = 0
         self._stored: set[asyncio.Event] = set()
+        self._told: list[Callable[[Collection[Execution]], None]] = []
 
-    def executions(self, changed: Iterable[Execution]) -> None:
+    def on_executions(self, told: Callable[[Collection[Execution]], None]) -> None:
+        """Calls ``told`` with committed changes of executions; it must not wait."""
+        self._told.append(told)
+
+    def executions(self, changed: Collection[Execution]) -> None:
         """Announces committed changes of executions."""
         for execution in changed:
             for watch in self._by_execution.get(execution.execution_id, ()):
                 watch.offer(execution)
+        for told in self._told:
+            told(changed)
 
     def events(self) -> None:
         """Announces that events were committed."""
