@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from droidfleet_controller.rollouts.amounts import Amount, Count
 from droidfleet_controller.rollouts.documents import in_order, read
 from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue, cut
-from droidfleet_controller.rollouts.spec import RolloutSpec, Target, Wave, Window
+from droidfleet_controller.rollouts.spec import MAX_MEMBERS, RolloutSpec, Target, Wave, Window
+from droidfleet_controller.rollouts.waves import sizes
 from droidfleet_controller.schedules import windows
 from droidfleet_controller.schedules.cron import CronError, parse
 from droidfleet_controller.schedules.zones import UnknownZoneError, zone
@@ -47,7 +47,7 @@ def check(text: str, *, now: datetime) -> CheckedRollout:
 def rules(spec: RolloutSpec, *, now: datetime) -> Iterator[SpecIssue]:
     """What is wrong with a document whose shape is right."""
     yield from _target(spec.target)
-    yield from _waves(spec.waves)
+    yield from _gates(spec.waves)
     rate = spec.rate_per_minute
     if rate is not None and not isinstance(rate, int) and rate.base > rate.limit:
         message = f"`base` ({rate.base}) is above `limit` ({rate.limit})"
@@ -75,32 +75,21 @@ def _target(target: Target) -> Iterator[SpecIssue]:
         seen.add(device)
 
 
-def _waves(waves: tuple[Wave, ...]) -> Iterator[SpecIssue]:
+def _gates(waves: Sequence[Wave]) -> Iterator[SpecIssue]:
     for position, wave in enumerate(waves):
-        path = f"/waves/{position}"
-        is_last = position == len(waves) - 1
-        if wave.size is None and not is_last:
-            message = "only the last wave takes the rest; this one has no `size`"
-            yield SpecIssue(path, IssueCode.MISSING_FIELD, message, 'For example `"size": 1` or `"size": "10%"`.')
-        if wave.size is not None and is_last:
-            message = "the last wave takes the rest, and this one has a `size`"
-            hint = "Leave its size out, or add a last wave without one: `{}`."
-            yield SpecIssue(f"{path}/size", IssueCode.WAVES_DO_NOT_FIT, message, hint)
-        if wave.size is not None and _nothing(wave.size):
-            yield SpecIssue(
-                f"{path}/size", IssueCode.OUT_OF_RANGE, "a wave is never empty", "Write at least 1, or a percent."
-            )
         for code in wave.gate.max_failures_by_code:
             near = nearest(code.upper(), StepCode, cutoff=0.8)
             if near is not None and near != code:
+                path = f"/waves/{position}/gate/maxFailuresByCode"
                 message = f"no failure has the code {name(code)}, so this limits nothing"
-                yield SpecIssue(
-                    f"{path}/gate/maxFailuresByCode", IssueCode.BAD_VALUE, message, f"Did you mean {name(near)}?"
-                )
+                yield SpecIssue(path, IssueCode.BAD_VALUE, message, f"Did you mean {name(near)}?")
 
 
-def _nothing(size: Amount) -> bool:
-    return size.value == 0 if isinstance(size, Count) else size.hundredths == 0
+def wave_issues(waves: Sequence[Wave], members: int) -> tuple[SpecIssue, ...]:
+    """What is wrong with the sizes of waves over so many members; 0: it is not known how many there are."""
+    if members:
+        return sizes(waves, members).issues
+    return sizes((*waves[:-1], Wave()), MAX_MEMBERS).issues
 
 
 def _window(window: Window, now: datetime) -> Iterator[SpecIssue]:

@@ -389,22 +389,26 @@ def _subject(task_id: str, revision: int, text: str) -> Subject:
 
 
 def _memory_text(memory: Memory) -> str:
-    return json.dumps(
-        {
-            "starts": [[at.isoformat(), count] for at, count in memory.starts],
-            "signatures": [[*_parts(signature), count] for signature, count in memory.signatures.items()],
-            "openBreakers": sorted(_parts(signature) for signature in memory.open_breakers),
-        },
-        ensure_ascii=False,
-    )
+    soak_until = memory.soak_until
+    kept = {
+        "starts": [[at.isoformat(), count] for at, count in memory.starts],
+        "signatures": [[*_parts(signature), count] for signature, count in memory.signatures.items()],
+        "openBreakers": sorted(_parts(signature) for signature in memory.open_breakers),
+        "acknowledged": [[wave, dict(counts)] for wave, counts in memory.acknowledged.items()],
+        "soakUntil": None if soak_until is None else soak_until.isoformat(),
+    }
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def _memory(text: str) -> Memory:
     kept = json.loads(text)
+    soak_until = kept["soakUntil"]
     return Memory(
         starts=tuple((datetime.fromisoformat(at), count) for at, count in kept["starts"]),
         signatures={Signature(*parts): count for *parts, count in kept["signatures"]},
         open_breakers=frozenset(Signature(*parts) for parts in kept["openBreakers"]),
+        acknowledged=dict(kept["acknowledged"]),
+        soak_until=None if soak_until is None else datetime.fromisoformat(soak_until),
     )
 
 
