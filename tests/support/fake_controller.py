@@ -58,6 +58,9 @@ class FakeFleet:
     """The canned answers, and every request in order."""
 
     devices: list[fleet_pb2.Device] = field(default_factory=list)
+    groups: list[fleet_pb2.Group] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What a preview remarks."""
     tasks: list[task_pb2.TaskTemplate] = field(default_factory=list)
     executions: list[execution_pb2.Execution] = field(default_factory=list)
     changes: list[execution_pb2.Execution | Refusal] = field(default_factory=list)
@@ -111,6 +114,47 @@ class _FleetService(_Servicer, fleet_pb2_grpc.FleetServiceServicer):
     ) -> fleet_pb2.GetDeviceResponse:
         self._take(request, context)
         return fleet_pb2.GetDeviceResponse(device=next(i for i in self.fleet.devices if i.name == request.name))
+
+    def SetLabels(
+        self, request: fleet_pb2.SetLabelsRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.SetLabelsResponse:
+        self._take(request, context)
+        return fleet_pb2.SetLabelsResponse(devices=self.fleet.devices)
+
+    def CreateGroup(
+        self, request: fleet_pb2.CreateGroupRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.CreateGroupResponse:
+        self._take(request, context)
+        return fleet_pb2.CreateGroupResponse(group=self.fleet.groups[0])
+
+    def GetGroup(self, request: fleet_pb2.GetGroupRequest, context: grpc.ServicerContext) -> fleet_pb2.GetGroupResponse:
+        self._take(request, context)
+        return fleet_pb2.GetGroupResponse(group=next(i for i in self.fleet.groups if i.name == request.name))
+
+    def ListGroups(
+        self, request: fleet_pb2.ListGroupsRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.ListGroupsResponse:
+        self._take(request, context)
+        part, token = self._page(request.page_token, len(self.fleet.groups))
+        return fleet_pb2.ListGroupsResponse(groups=self.fleet.groups[part], next_page_token=token)
+
+    def UpdateGroup(
+        self, request: fleet_pb2.UpdateGroupRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.UpdateGroupResponse:
+        self._take(request, context)
+        return fleet_pb2.UpdateGroupResponse(group=self.fleet.groups[0])
+
+    def DeleteGroup(
+        self, request: fleet_pb2.DeleteGroupRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.DeleteGroupResponse:
+        self._take(request, context)
+        return fleet_pb2.DeleteGroupResponse()
+
+    def PreviewTarget(
+        self, request: fleet_pb2.PreviewTargetRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.PreviewTargetResponse:
+        self._take(request, context)
+        return fleet_pb2.PreviewTargetResponse(devices=self.fleet.devices, notes=self.fleet.notes)
 
     def WatchEvents(
         self, request: fleet_pb2.WatchEventsRequest, context: grpc.ServicerContext

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from droidfleet_controller.cli import failures
-from droidfleet_controller.cli.commands import device, devices, events, executions, record, serve, tasks
+from droidfleet_controller.cli.commands import device, devices, events, executions, group, record, serve, tasks
 from droidfleet_shared.errors import DroidfleetError
 from droidfleet_shared.exit_codes import ExitCode, exit_code
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command("serve")(serve.serve)
 app.add_typer(devices.app, name="devices")
 app.add_typer(device.app, name="device")
+app.add_typer(group.app, name="group")
 app.add_typer(tasks.app, name="task")
 app.add_typer(executions.app, name="execution")
 app.command("record")(record.record)

@@ -58,6 +58,7 @@ def device_document(device: fleet_pb2.Device) -> Document:
         "backlog": device.backlog,
         "lastSeenAt": time_of(device.last_seen_at),
         "capabilities": list(device.capabilities),
+        "labels": dict(sorted(device.labels.items())),
     }
 
 

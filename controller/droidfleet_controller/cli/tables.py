@@ -10,7 +10,6 @@ from rich.cells import cell_len
 from rich.table import Column, Table
 from rich.text import Text
 
-from droidfleet.v1 import fleet_pb2
 from droidfleet_controller.cli import documents
 from droidfleet_controller.cli.text import age, cell, cut, duration, escape, moment
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from droidfleet.v1 import execution_pb2, task_pb2
+    from droidfleet.v1 import execution_pb2, fleet_pb2, task_pb2
 
 MAX_OUTPUT_LENGTH = 60
 """Characters of one output in a table; programs and `execution show` get all."""
@@ -88,47 +87,6 @@ def _natural_width(made: Table) -> int:
 def state(word: str) -> Text:
     """A state in its colour."""
     return cell(word, STYLES.get(word, ""))
-
-
-def devices(items: Iterable[fleet_pb2.Device], *, now: datetime) -> Table:
-    """One row a device."""
-    made = table("Device", "State", "Model", "Android", "Battery", "Foreground", "Backlog", "Last heard")
-    for device in items:
-        made.add_row(
-            cell(device.name),
-            state(documents.device_state_of(device)),
-            _model(device),
-            cell(device.android_version),
-            cell(f"{device.battery_percent} %" if device.battery_percent >= 0 else ""),
-            cell(device.foreground_package),
-            cell(str(device.backlog)),
-            cell(age(documents.instant(device.last_seen_at), now)),
-        )
-    return made
-
-
-def _model(device: fleet_pb2.Device) -> Text:
-    """An agent is there a moment before it has read anything of its phone."""
-    there = device.state in (fleet_pb2.DEVICE_STATE_ONLINE, fleet_pb2.DEVICE_STATE_BUSY)
-    return cell("reading ...", "dim") if there and not device.model else cell(device.model)
-
-
-def device(item: fleet_pb2.Device, *, now: datetime) -> Table:
-    """All that is known of one device."""
-    return facts(
-        ("Name", cell(item.name)),
-        ("State", state(documents.device_state_of(item))),
-        ("Serial", cell(item.serial)),
-        ("Model", _model(item)),
-        ("Android", cell(item.android_version)),
-        ("Agent", cell(f"{item.agent_version} on {item.host}")),
-        ("Battery", cell(f"{item.battery_percent} %" if item.battery_percent >= 0 else "unknown")),
-        ("Foreground", cell(item.foreground_package)),
-        ("Running", cell(item.running_execution_id)),
-        ("Backlog", cell(str(item.backlog))),
-        ("Last heard", cell(age(documents.instant(item.last_seen_at), now))),
-        ("Capabilities", cell(", ".join(item.capabilities))),
-    )
 
 
 def tasks(items: Iterable[task_pb2.TaskTemplate]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +14,9 @@ MAX_VALUES = 5
 """Values that are named for a key, the most frequent first."""
 
 MAX_SENTENCES = 5
+
+COMPARED = 100
+"""Values on either side of a misspelt one that are compared with it."""
 
 
 def unknown_keys(query: Query, known: Iterable[str]) -> list[str]:
@@ -48,9 +52,16 @@ def _why(condition: Condition, fleet: Sequence[Facts]) -> str:
     else:
         found = ", ".join(f"{value or 'empty'} ({count})" for value, count in values.most_common(MAX_VALUES))
     asked = _asked(condition)
-    near = [value for each in asked if (value := nearest(each, sorted(values)))]
+    ordered = sorted(values)
+    near = [value for each in asked if (value := nearest(each, _around(each, ordered)))]
     meant = f" Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
     return f"No phone meets {condition}; {condition.key} is {found}.{meant}"
+
+
+def _around(word: str, ordered: Sequence[str]) -> Sequence[str]:
+    """The words beside it in the order of the alphabet: comparing with a whole fleet's takes too long."""
+    place = bisect(ordered, word)
+    return ordered[max(0, place - COMPARED) : place + COMPARED]
 
 
 def _asked(condition: Condition) -> tuple[str, ...]:

@@ -91,6 +91,7 @@ def test_device_document_keeps_its_shape(droidfleet: Command, fleet: FakeFleet) 
         "backlog": 0,
         "lastSeenAt": "2026-01-02T03:04:05.678Z",
         "capabilities": [],
+        "labels": {},
     }
 
 

@@ -1,4 +1,4 @@
-"""`droidfleet device`: look at the phone of one device now."""
+"""`droidfleet device`: look at the phone of one device now, and label devices."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import typer
 from droidfleet_controller.cli import screen_text
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.commands.devices import show_device
+from droidfleet_controller.cli.commands.label import label_devices
 from droidfleet_controller.cli.completion import complete_device
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
 from droidfleet_controller.cli.output import console, emit, note, show
 from droidfleet_controller.cli.screens import ScreenView, Seen, node_document, screen_document
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError
 
-app = typer.Typer(no_args_is_help=True, help="Look at the phone of one device now.")
+app = typer.Typer(no_args_is_help=True, help="Look at the phone of one device now; label devices.")
 app.command("show")(show_device)
+app.command("label")(label_devices)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The device.", autocompletion=complete_device)]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from droidfleet.v1 import fleet_pb2
-from droidfleet_controller.cli import documents, tables
+from droidfleet_controller.cli import documents, fleet_tables
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.completion import complete_device
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, Output, OutputOption
@@ -32,6 +32,9 @@ def list_devices(
     context: typer.Context,
     *,
     state: Annotated[list[StateFilter] | None, typer.Option("--state", help="Only these; repeatable.")] = None,
+    query: Annotated[
+        str, typer.Option("--query", metavar="QUERY", help="Only those whose labels and facts match.")
+    ] = "",
     output: OutputOption = Output.TABLE,
     api: ApiOption = DEFAULT_API,
 ) -> None:
@@ -41,6 +44,7 @@ def list_devices(
     Examples:
       droidfleet devices
       droidfleet devices --state offline --state phone-offline
+      droidfleet devices --query "site=berlin, android>=13, !retired"
       droidfleet devices -o json | jq -r '.devices[].name'
       droidfleet devices show phone-01
     """
@@ -48,13 +52,17 @@ def list_devices(
         return
     states = [fleet_pb2.DeviceState.Value(f"DEVICE_STATE_{item.name}") for item in state or ()]
     with ControllerClient(api) as client:
-        items = list(client.devices(states))
+        items = list(client.devices(states, query=query))
     if output is not Output.TABLE:
         emit({"devices": [documents.device_document(item) for item in items]}, output)
     elif items:
-        show_table(tables.devices(items, now=datetime.now(UTC)), spare=("Foreground", "Android", "Model", "Battery"))
+        show_table(fleet_tables.devices(items, now=datetime.now(UTC)), spare=fleet_tables.DEVICES_SPARE)
     else:
-        note("No devices." if state else "No devices yet: `droidfleet-agent supervise` makes attached phones known.")
+        note(
+            "No devices."
+            if state or query
+            else "No devices yet: `droidfleet-agent supervise` makes attached phones known."
+        )
 
 
 @app.command("show")
@@ -74,6 +82,6 @@ def show_device(
     with ControllerClient(api) as client:
         item = client.device(name)
     if output is Output.TABLE:
-        show(tables.device(item, now=datetime.now(UTC)))
+        show(fleet_tables.device(item, now=datetime.now(UTC)))
     else:
         emit(documents.device_document(item), output)
