@@ -138,14 +138,14 @@ class JournalObserver(RunObserver):
         self._ref = ref
         self._reporter = reporter
         self._written = written
-        self._step = ("", "")
+        self._open: list[tuple[str, str]] = []
         self._artifacts = 0
         self._artifact_bytes = 0
         self.left_out = 0
         """How many artifacts were not kept."""
 
     async def step_started(self, step_id: str, path: str) -> None:
-        self._step = (step_id, path)
+        self._open.append((step_id, path))
         await self._journal.append(self._ref, self._reporter.step_started(self._ref, step_id, path))
         self._written()
 
@@ -157,7 +157,7 @@ class JournalObserver(RunObserver):
             self.left_out += 1
             return
         try:
-            await self._journal.append(self._ref, self._reporter.artifact(self._ref, *self._step, artifact, data))
+            await self._journal.append(self._ref, self._reporter.artifact(self._ref, *self._open[-1], artifact, data))
         except JournalFullError:
             self.left_out += 1
             return
@@ -166,6 +166,7 @@ class JournalObserver(RunObserver):
         self._written()
 
     async def step_finished(self, result: StepResult) -> None:
+        self._open.pop()
         await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result))
         self._written()
 

@@ -106,7 +106,7 @@ class Worker:
     ) -> None:
         self._agent = agent
         self._host_id = host_id
-        self._engine = Engine(phone, clock=clock)
+        self._engine = Engine(phone, clock=clock, looks_at_failure=True)
         self._journal = journal
         self._begun = begun
         self._random = random
@@ -285,7 +285,7 @@ class Worker:
             case GiveUp(assignment):
                 attempt = Attempt(_ref(assignment), assignment.task, None, sequence=AFTER_EARLIER_EVENTS)
                 message = "The agent broke off while it ran this; how far it came is unknown, and it is not repeated."
-                result = self._ended(attempt, StepCode.AGENT_RESTARTED, message)
+                result = self._ended(attempt, StepCode.AGENT_RESTARTED, message, acted=None)
                 await self._take_on(assignment, self._reporter.finished(attempt.ref, result), AFTER_EARLIER_EVENTS)
             case Expire(ref):
                 message = "the time in which it had to start has passed."
@@ -389,7 +389,7 @@ class Worker:
 
     async def _unstarted(self, ref: ExecutionRef, reason: str) -> TaskResult:
         attempt = await self._known(ref)
-        return self._ended(attempt, StepCode.CANCELLED, f"Cancelled before its first step: {reason}")
+        return self._ended(attempt, StepCode.CANCELLED, f"Cancelled before its first step: {reason}", acted=False)
 
     async def _known(self, ref: ExecutionRef) -> Attempt:
         [attempt] = [each for each in await self._journal.attempts() if key(each.ref) == key(ref)]
@@ -403,13 +403,14 @@ class Worker:
                 StepCode.OUTCOME_UNKNOWN,
                 f"The agent broke off while step {step.step_id!r} was being carried out; whether its action happened "
                 "is unknown, and it is not repeated.",
+                acted=True,
                 failed_step_id=step.step_id,
             )
         where = f"in step {step.step_id!r}, before its action" if step is not None else "between two steps"
-        return self._ended(attempt, StepCode.AGENT_RESTARTED, f"The agent broke off {where}.")
+        return self._ended(attempt, StepCode.AGENT_RESTARTED, f"The agent broke off {where}.", acted=None)
 
     def _ended(
-        self, attempt: Attempt, code: StepCode, message: str, *, failed_step_id: str | None = None
+        self, attempt: Attempt, code: StepCode, message: str, *, acted: bool | None, failed_step_id: str | None = None
     ) -> TaskResult:
         task: Task = validate_task(attempt.task).require()
         return TaskResult(
@@ -421,6 +422,7 @@ class Worker:
             code=code,
             message=message,
             failed_step_id=failed_step_id,
+            acted=acted,
             started_at=self._clock.now(),
             duration_ms=0,
         )

@@ -86,7 +86,7 @@ class _Run:
     async def _run(self, cancelled_at: float | None) -> TaskResult:
         async with asyncio.TaskGroup() as group:
             cancelling = group.create_task(self._cancel_at(cancelled_at)) if cancelled_at is not None else None
-            result = await Engine(self.witness, clock=self.clock).run(
+            result = await Engine(self.witness, clock=self.clock, looks_at_failure=True).run(
                 self.task, execution_id="e", agent_name=AGENT, observer=self.observer, control=self.control
             )
             self.took_ms = self.clock.monotonic() * 1_000

@@ -225,7 +225,8 @@ async def _exec(task: Task, options: _Options) -> ExitCode:
             progress = Progress(task, serial=serial, out=out, artifacts=options.artifacts)
             control = RunControl()
             with _signals_cancel(control):
-                result = await Engine(phone, clock=clock).run(
+                engine = Engine(phone, clock=clock, looks_at_failure=options.artifacts is not None)
+                result = await engine.run(
                     task,
                     execution_id=EXECUTION_ID,
                     agent_name=task.assigned_agent_name if options.name is None else options.name,

@@ -38,7 +38,7 @@ class Progress(RunObserver):
         self._saved = 0
         self._saved_bytes = 0
         self._left_out = 0
-        self._step_id = ""
+        self._open: list[str] = []
         self._done = 0
         steps = [step for _, step in walk(task.steps)]
         # How often the steps of a loop run is not known before.
@@ -50,7 +50,7 @@ class Progress(RunObserver):
         self._row("step", "id", "action", "code", "time")
 
     async def step_started(self, step_id: str, path: str) -> None:
-        self._step_id = step_id
+        self._open.append(step_id)
 
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
@@ -60,7 +60,7 @@ class Progress(RunObserver):
         if self._folder is None or not room:
             self._left_out += 1
             return
-        name = file_name(self._saved + 1, step_id=self._step_id, name=artifact.name, media_type=artifact.media_type)
+        name = file_name(self._saved + 1, step_id=self._open[-1], name=artifact.name, media_type=artifact.media_type)
         try:
             file = await asyncio.to_thread(save, self._folder, name, data)
         except DroidfleetError as error:
@@ -81,6 +81,7 @@ class Progress(RunObserver):
             tell(f"{self._left_out} artifact(s) not saved: {how}", out=sys.stderr)
 
     async def step_finished(self, result: StepResult) -> None:
+        self._open.pop()
         self._done += 1
         # Why a step failed stands below the table, once.
         words = " ".join(part for part in (result.detail, result.message if result.successful else "") if part)

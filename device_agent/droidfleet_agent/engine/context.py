@@ -30,7 +30,7 @@ DECIDED_APART = frozenset({"when", "after", "until"})
 
 @dataclass(slots=True)
 class RunContext:
-    """One run of one task. ``deadline`` is the task's own bound."""
+    """One run of one task. ``deadline`` is the task's own bound; ``acted``: the phone was told to do something."""
 
     task: Task
     phone: Phone
@@ -41,6 +41,8 @@ class RunContext:
     values: RunValues
     seed: int
     deadline: Deadline
+    looks_at_failure: bool = False
+    acted: bool = False
     outputs: dict[str, OutputValue] = field(default_factory=dict)
     results: Results = field(default_factory=Results)
     _wants: dict[str, Wants] = field(default_factory=dict)

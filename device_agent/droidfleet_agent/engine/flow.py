@@ -18,13 +18,14 @@ from droidfleet_agent.engine.conditions import decide, wants_of
 from droidfleet_agent.engine.context import RunContext
 from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
+from droidfleet_agent.engine.failing import last_screen, look_at_failure
 from droidfleet_agent.engine.messages import counted
 from droidfleet_agent.engine.outcome import act
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.steps import execute
 from droidfleet_agent.engine.wait import wait_until
 from droidfleet_shared.clock import Deadline
-from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, Detail, StepCode
+from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, OPTIONAL_SKIPS, Detail, StepCode
 from droidfleet_shared.protocol.result import StepResult
 from droidfleet_shared.protocol.steps import BranchStep, Goto, GroupStep, IfStep, RepeatStep, Step
 from droidfleet_shared.protocol.values import MissingValueError, UnfitValueError
@@ -64,6 +65,10 @@ class Flow:
         self._context = context
         self._rounds: dict[str, int] = {}
         """How many rounds of each REPEAT began, by its path."""
+        self._open: list[Step] = []
+        """The steps that run now, the outermost first."""
+        self.failed_screen = ""
+        """What was in front when a step last failed."""
         self.continued = False
         """Whether the task went on after a failure because `onFailure` said so."""
 
@@ -75,7 +80,7 @@ class Flow:
             ended = await self._step(step, f"{path}/{position}", iteration)
             goto = ended.goto
             if ended.failure is not None:
-                follows = after_failure(step, ended.failure)
+                follows = after_failure(step, ended.failure.code)
                 if follows == "STOP":
                     return ended.failure
                 self.continued = True
@@ -105,6 +110,7 @@ class Flow:
         goto: str | None = None
         inner: Failure | None = None
         ending: StepDone | StepFailed
+        self._open.append(step)
         try:
             ending, goto = await self._perform(run, step, path, iteration)
         except StepFailed as failed:
@@ -114,14 +120,25 @@ class Flow:
             ending = StepFailed(inner.code, inner.message)
         except RunCancelled:
             ending = StepFailed(StepCode.CANCELLED, context.cancelled(f"in step {step.id!r}"))
-        result = context.result(
-            run, step, ending, iteration=iteration, started_at=started_at, duration_ms=context.since(started)
-        )
+        duration_ms = context.since(started)
+        context.acted |= run.dispatched > 0
+        if isinstance(ending, StepFailed) and inner is None:
+            self.failed_screen = last_screen(run)
+            if context.looks_at_failure and self._ends_task(ending.code):
+                self.failed_screen = await look_at_failure(context, run, ending.code)
+        self._open.pop()
+        result = context.result(run, step, ending, iteration=iteration, started_at=started_at, duration_ms=duration_ms)
         context.results.add(result)
         await context.observer.step_finished(result)
         if result.successful:
             return _Ended(goto=goto)
         return _Ended(inner or self._failure(run, ending, result))
+
+    def _ends_task(self, code: StepCode) -> bool:
+        """Whether nothing passes over a failure with this code in the innermost of the open steps."""
+        return not any(
+            (step.optional and code in OPTIONAL_SKIPS) or after_failure(step, code) != "STOP" for step in self._open
+        )
 
     def _failure(self, run: StepRun, ending: StepDone | StepFailed, result: StepResult) -> Failure:
         if result.code is StepCode.CANCELLED:
@@ -233,9 +250,9 @@ class Flow:
             await wait_until(run, lambda _matcher: True)
 
 
-def after_failure(step: Step, failure: Failure) -> str | Goto:
+def after_failure(step: Step, code: StepCode) -> str | Goto:
     """What follows a step that failed: ``"STOP"``, ``"CONTINUE"``, or a `Goto`."""
-    return step.on_failure if failure.code in ON_FAILURE_APPLIES else "STOP"
+    return step.on_failure if code in ON_FAILURE_APPLIES else "STOP"
 
 
 def _position_of(steps: tuple[Step, ...], step_id: str) -> int:

@@ -30,12 +30,23 @@ NO_BOUND_S = 10 * 365 * 86_400.0
 
 
 class Engine:
-    """Runs validated tasks against one phone, one at a time. ``vision`` gives sight to tasks that need it."""
+    """Runs validated tasks against one phone, one at a time. ``vision`` gives sight to tasks that need it.
 
-    def __init__(self, phone: Phone, *, clock: Clock, vision: Callable[[], Vision] = load_vision) -> None:
+    ``looks_at_failure``: where a task fails, what is in front is asked for, and a picture is kept (`failing`).
+    """
+
+    def __init__(
+        self,
+        phone: Phone,
+        *,
+        clock: Clock,
+        vision: Callable[[], Vision] = load_vision,
+        looks_at_failure: bool = False,
+    ) -> None:
         self._phone = phone
         self._clock = clock
         self._vision = vision
+        self._looks_at_failure = looks_at_failure
 
     async def run(
         self, task: Task, *, execution_id: str, agent_name: str, observer: RunObserver, control: RunControl
@@ -61,13 +72,14 @@ class Engine:
             values=RunValues(task),
             seed=SystemRandom().randint(0, MAX_SEED) if task.random_seed is None else task.random_seed,
             deadline=clock.deadline(bound_s),
+            looks_at_failure=self._looks_at_failure,
         )
         flow = Flow(context)
         failure = await self._refusal(task, agent_name) or await flow.run(task.steps, "/steps")
         detail = Detail.FAILURES_CONTINUED if flow.continued else Detail.NONE
         return _result(
-            context, failure, detail=detail, agent_name=agent_name, execution_id=execution_id,
-            started_at=started_at, duration_ms=context.since(started),
+            context, failure, detail=detail, screen=flow.failed_screen, agent_name=agent_name,
+            execution_id=execution_id, started_at=started_at, duration_ms=context.since(started),
         )  # fmt: skip
 
     async def _refusal(self, task: Task, agent_name: str) -> Failure | None:
@@ -89,6 +101,7 @@ def _result(
     failure: Failure | None,
     *,
     detail: Detail,
+    screen: str,
     agent_name: str,
     execution_id: str,
     started_at: datetime,
@@ -104,6 +117,8 @@ def _result(
         detail=detail if failure is None else failure.detail,
         message="" if failure is None else failure.message,
         failed_step_id=None if failure is None else failure.step_id,
+        failed_screen="" if failure is None or failure.step_id is None else screen,
+        acted=context.acted,
         outputs=context.outputs,
         steps=(),
         steps_omitted=context.results.omitted,

@@ -210,9 +210,15 @@ class StepRun:
         async with self._control.interruptible():
             return await self._phone.screenshot(deadline=self.deadline)
 
-    async def keep_picture(self, name: str, picture: bytes) -> None:
-        """Keeps a picture beside the result, made small enough for one bus message."""
-        fit = await asyncio.to_thread(fitting, picture, max_bytes=MAX_ARTIFACT_BYTES)
+    async def keep_picture(self, name: str, picture: bytes, *, max_bytes: int = MAX_ARTIFACT_BYTES) -> None:
+        """Keeps a picture beside the result, made small enough for one bus message.
+
+        Raises:
+            StepFailed: it cannot be made so small.
+            RunCancelled.
+        """
+        async with self._control.interruptible():
+            fit = await asyncio.to_thread(fitting, picture, max_bytes=max_bytes)
         if fit is None:
             raise StepFailed(StepCode.ACTION_FAILED, "The picture of the screen is too large to be kept.")
         artifact = ArtifactModel(

@@ -26,6 +26,11 @@ class RunValues:
         }
         self._resolves: dict[str, bool] = {}
 
+    @property
+    def has_secrets(self) -> bool:
+        """Whether a secret was given, however short."""
+        return bool(self._secret_inputs)
+
     def resolve(self, step: StepT, outputs: Mapping[str, OutputValue]) -> StepT:
         """The step as it is meant now. What holds no reference is looked at once in a run.
 

@@ -55,6 +55,11 @@ REDO = 2
 """How often a step with `redo` acts at most."""
 
 
+FAILURE_LOOK_MS = 3_000
+"""What a task that fails may take for a look at what was in front, and for a picture: a second and a half on a slow
+phone. Once, since it is taken where the task ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """At most so much.
@@ -109,7 +114,7 @@ class TaskBound:
 def task_bound(task: TaskTemplate) -> TaskBound:
     """The bound on a task and on each of its steps."""
     steps: dict[str, StepBound] = {}
-    total = _of_list(task.steps, "/steps", 1, steps)
+    total = _of_list(task.steps, "/steps", 1, steps) + Bound(FAILURE_LOOK_MS)
     return TaskBound(total.within(task.max_duration_ms), steps)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from droidfleet_shared.protocol.bounds import Bound, TaskBound, task_bound
+from droidfleet_shared.protocol.bounds import FAILURE_LOOK_MS, Bound, TaskBound, task_bound
 from droidfleet_shared.protocol.steps import IMPLEMENTED_ACTIONS
 from droidfleet_shared.protocol.task import Task
 from unit.protocol.documents import task
@@ -17,6 +18,12 @@ SHOWN = {"visible": OK}
 
 def bound_of(*steps: object, **fields: object) -> TaskBound:
     return task_bound(Task.model_validate_json(json.dumps(task(*steps, **fields))))
+
+
+def steps_of(*steps: object) -> Bound:
+    """The bound on the steps: without the look that a failing task ends with."""
+    total = bound_of(*steps).total
+    return replace(total, time_ms=total.time_ms - FAILURE_LOOK_MS)
 
 
 def step(action: str, **fields: object) -> dict[str, object]:
@@ -47,6 +54,10 @@ LEAVES: dict[str, tuple[dict[str, object], Bound]] = {
 CONTAINERS = {"GROUP", "IF", "REPEAT"}
 
 
+def test_a_task_may_look_at_its_failure_once() -> None:
+    assert bound_of(step("BACK"), step("BACK")).total == Bound(10_000 + FAILURE_LOOK_MS, 2)
+
+
 def test_every_action_is_in_the_table() -> None:
     assert LEAVES.keys() | CONTAINERS == set(IMPLEMENTED_ACTIONS)
 
@@ -54,7 +65,7 @@ def test_every_action_is_in_the_table() -> None:
 @pytest.mark.parametrize("action", LEAVES)
 def test_bound_of_a_step_with_defaults(action: str) -> None:
     written, expected = LEAVES[action]
-    assert bound_of(written).total == expected
+    assert steps_of(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,7 +82,7 @@ def test_bound_of_a_step_with_defaults(action: str) -> None:
     ],
 )
 def test_common_fields_change_the_bound_of_a_tap(fields: dict[str, object], expected: Bound) -> None:
-    assert bound_of(step("CLICK", selector=OK) | fields).total == expected
+    assert steps_of(step("CLICK", selector=OK) | fields) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +97,7 @@ def test_common_fields_change_the_bound_of_a_tap(fields: dict[str, object], expe
 )
 def test_a_delay_takes_its_longest_time_and_what_it_looks_for(fields: dict[str, object], expected_ms: int) -> None:
     written = {key: value for key, value in (LEAVES["DELAY"][0] | fields).items() if value is not None}
-    assert bound_of(written).total == Bound(expected_ms)
+    assert steps_of(written) == Bound(expected_ms)
 
 
 def test_submitting_a_text_is_one_effect_more() -> None:
@@ -98,31 +109,31 @@ def test_stopping_an_app_first_is_one_effect_more() -> None:
 
 
 def test_a_group_is_the_sum_of_its_steps() -> None:
-    assert bound_of(step("GROUP", steps=[step("BACK"), step("WAIT", selector=OK)])).total == Bound(10_000, 1)
+    assert steps_of(step("GROUP", steps=[step("BACK"), step("WAIT", selector=OK)])) == Bound(10_000, 1)
 
 
 def test_an_if_is_the_larger_of_its_branches_and_its_own_look() -> None:
     branches = {"then": [step("BACK"), step("BACK")], "else": [step("WAIT", selector=OK, timeoutMs=30_000)]}
-    assert bound_of(step("IF", condition=SHOWN, timeoutMs=1_000, **branches)).total == Bound(31_000, 2)
+    assert steps_of(step("IF", condition=SHOWN, timeoutMs=1_000, **branches)) == Bound(31_000, 2)
 
 
 def test_a_repeat_is_so_many_rounds() -> None:
-    assert bound_of(step("REPEAT", maxIterations=20, steps=[step("BACK")])).total == Bound(100_000, 20)
+    assert steps_of(step("REPEAT", maxIterations=20, steps=[step("BACK")])) == Bound(100_000, 20)
 
 
 def test_a_repeat_looks_for_its_end_before_each_round_and_after_the_last() -> None:
     repeat = step("REPEAT", maxIterations=20, timeoutMs=1_000, until=SHOWN, steps=[step("BACK")])
-    assert bound_of(repeat).total == Bound(121_000, 20)
+    assert steps_of(repeat) == Bound(121_000, 20)
 
 
 def test_a_repeat_with_a_time_of_its_own_goes_on_for_one_more_round() -> None:
     repeat = step("REPEAT", maxIterations=20, maxDurationMs=30_000, steps=[step("BACK")])
-    assert bound_of(repeat).total == Bound(35_000, 20)
+    assert steps_of(repeat) == Bound(35_000, 20)
 
 
 def test_a_jump_leaves_steps_out_and_so_adds_nothing() -> None:
     steps = [step("BRANCH", condition=SHOWN, goto="end"), step("BACK"), step("BACK", id="end")]
-    assert bound_of(*steps).total == Bound(15_000, 2)
+    assert steps_of(*steps) == Bound(15_000, 2)
 
 
 def test_the_task_ends_by_its_own_time() -> None:
@@ -144,4 +155,4 @@ def test_bounds_beyond_every_calendar_are_still_numbers() -> None:
     steps = step("DELAY", minMs=600_000)
     for _ in range(4):
         steps = step("REPEAT", maxIterations=1_000, steps=[steps])
-    assert bound_of(steps).total == Bound(600_000 * 1_000**4)
+    assert steps_of(steps) == Bound(600_000 * 1_000**4)
