@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from droidfleet_controller.cli import failures
-from droidfleet_controller.cli.commands import device, devices, events, executions, group, record, serve, tasks
+from droidfleet_controller.cli.commands import (
+    device,
+    devices,
+    events,
+    executions,
+    group,
+    record,
+    rollouts,
+    schedules,
+    serve,
+    tasks,
+)
 from droidfleet_shared.errors import DroidfleetError
 from droidfleet_shared.exit_codes import ExitCode, exit_code
 
@@ -28,6 +39,8 @@ app.add_typer(device.app, name="device")
 app.add_typer(group.app, name="group")
 app.add_typer(tasks.app, name="task")
 app.add_typer(executions.app, name="execution")
+app.add_typer(rollouts.app, name="rollout")
+app.add_typer(schedules.app, name="schedule")
 app.command("record")(record.record)
 app.command("events")(events.events)
 
@@ -55,6 +68,7 @@ def droidfleet(
       droidfleet record --device NAME            a task from what you do on a phone
       droidfleet task validate FILE              what is wrong with a task
       droidfleet task run FILE --device NAME     run it
+      droidfleet rollout start TASK --group NAME run it on many phones, in waves
     """
 
 
