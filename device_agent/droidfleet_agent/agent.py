@@ -12,7 +12,6 @@ from random import Random
 import structlog
 
 from droidfleet_agent.driver.port import Phone, PhoneInfo, PhoneUnavailableError
-from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.port import Journal
 from droidfleet_agent.link.desired import DesiredSync
 from droidfleet_agent.link.heartbeat import Heartbeats, Identity, NameTakenError, Vitals
@@ -57,7 +56,6 @@ class Agent:
         clock: Clock,
         random: Random,
         settings: AgentSettings = AgentSettings(),
-        begun: BegunLog | None = None,
     ) -> None:
         self._identity = identity
         self._bus = bus
@@ -81,7 +79,6 @@ class Agent:
             clock=clock,
             changed=self._changed,
             held_up=lambda: self._heartbeats.held_up,
-            begun=begun,
         )
         self._session = Session(
             identity.name,

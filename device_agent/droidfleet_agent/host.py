@@ -11,7 +11,6 @@ from random import Random
 from droidfleet_agent.agent import Agent, AgentSettings
 from droidfleet_agent.driver.adb import AdbServer
 from droidfleet_agent.driver.phone import AdbPhone
-from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.link.heartbeat import Identity, NameTakenError
 from droidfleet_agent.options import HostOptions
 from droidfleet_agent.presence import Presence
@@ -39,7 +38,7 @@ async def run_agent(
     Raises:
         NameTakenError: another agent holds the name, on this host or elsewhere.
         PhoneTakenError: another agent of this host holds the phone.
-        StateError, UnwritableError, InvalidInputError: state folder, credentials or address cannot be used.
+        StateError, JournalUnusableError, InvalidInputError: state folder, credentials or address cannot be used.
     """
     try:
         await _run_agent(
@@ -82,11 +81,10 @@ async def _run_agent(
             bus=bus,
             phone=AdbPhone(serial, adb_host=adb.host, adb_port=adb.port, clock=clock),
             presence=presence,
-            journal=MemoryJournal(),
+            journal=state.journal(name),
             clock=clock,
             random=random,
             settings=AgentSettings(heartbeat_s=options.heartbeat_s),
-            begun=state.begun(name),
         )
         refusal: NameTakenError | None = None
         async with asyncio.TaskGroup() as group:

@@ -28,8 +28,7 @@ class Situation:
     """Everything that the decision is taken on.
 
     ``document``: the newest one, or None before any was read. ``forgotten``: assigned attempts that were here, recorded
-    and dropped. ``begun``: assigned attempts that began in an earlier process and that the journal does not hold.
-    ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
+    and dropped. ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
     the agent. ``late``: accepted attempts that may not begin any more. ``unheard``: ended attempts whose result was
     sent and is not recorded after the time that this should take. ``judge``: says why an assignment must be refused, if
     it must.
@@ -38,7 +37,6 @@ class Situation:
     document: DesiredState | None
     attempts: Sequence[Attempt]
     forgotten: frozenset[Key]
-    begun: frozenset[Key]
     running: Key | None
     may_start: bool
     late: frozenset[Key]
@@ -59,13 +57,6 @@ class Refuse:
 
     assignment: Assignment
     refusal: Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """End an assignment that an earlier process began: what became of it died with that process."""
-
-    assignment: Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +110,7 @@ class Start:
     attempt: Attempt
 
 
-Written = TakeOn | Refuse | GiveUp | Expire | AnswerCancelled | EndInterrupted
+Written = TakeOn | Refuse | Expire | AnswerCancelled | EndInterrupted
 """Actions that are an event in the journal, and nothing else."""
 
 Action = Written | CancelRunning | ReportAgain | Forget | Start
@@ -167,7 +158,7 @@ def _meet(situation: Situation, assignment: Assignment) -> Action:
     refusal = situation.judge(assignment)
     if refusal is not None:
         return Refuse(assignment, refusal)
-    return GiveUp(assignment) if key(assignment) in situation.begun else TakeOn(assignment)
+    return TakeOn(assignment)
 
 
 def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -> list[Action]:

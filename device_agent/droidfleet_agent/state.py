@@ -1,4 +1,4 @@
-"""What an agent host keeps on disk: who it is, which names and phones it uses, what it began. Private to its user.
+"""What an agent host keeps on disk: who it is, which names and phones it uses, its journals. Private to its user.
 
 ``$XDG_STATE_HOME/droidfleet`` (else ``~/.local/state/droidfleet``), or ``DROIDFLEET_STATE``.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from droidfleet_agent.journal.begun import BegunLog
+from droidfleet_agent.journal.sqlite import SqliteJournal
 from droidfleet_agent.link.heartbeat import name_taken
 from droidfleet_shared.errors import ConflictError, PreconditionError
 
@@ -52,7 +52,7 @@ class StateFolder:
             path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             # Also when it was there before, with the rights that some umask gave it.
             path.chmod(FOLDER_MODE)
-            for folder in ("names", "phones", "begun"):
+            for folder in ("names", "phones", "journals"):
                 (path / folder).mkdir(mode=FOLDER_MODE, exist_ok=True)
 
     def host_id(self) -> str:
@@ -118,14 +118,13 @@ class StateFolder:
         finally:
             os.close(descriptor)
 
-    def begun(self, name: str) -> BegunLog:
-        """What the agent of this name began on this host. Hold the name's lock.
+    def journal(self, name: str) -> SqliteJournal:
+        """The journal of the agent of this name on this host. Hold the name's lock.
 
         Raises:
-            StateError: the file can be neither read nor written.
+            JournalUnusableError: it can be neither read nor written.
         """
-        with self._explained():
-            return BegunLog(self.path / "begun" / _file_name(name))
+        return SqliteJournal(self.path / "journals" / _file_name(name))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

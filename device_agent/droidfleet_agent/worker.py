@@ -20,7 +20,6 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.journal.attempt import Attempt, Phase, key
-from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.port import Journal, JournalFullError
 from droidfleet_agent.reconcile import (
     Action,
@@ -29,7 +28,6 @@ from droidfleet_agent.reconcile import (
     EndInterrupted,
     Expire,
     Forget,
-    GiveUp,
     Key,
     Refusal,
     Refuse,
@@ -62,9 +60,6 @@ RESEND_FIRST_S = 30.0
 RESEND_LAST_S = 15 * 60.0
 """A result that is not recorded is sent again after 30 s, then after twice as long each time, up to 15 minutes."""
 
-AFTER_EARLIER_EVENTS = 1_000_000
-"""Above every number that an earlier process gave to events of the attempt, which are lost with its journal."""
-
 START_EXPIRED = "START_EXPIRED"
 """The controller counts a rejection with this code as expired."""
 
@@ -87,8 +82,7 @@ class Worker:
     """Runs the executions of one agent. ``changed`` is called after every change: new events, or another state.
 
     ``host_id``: of this host; documents for another one are left alone. ``held_up``: whether the name
-    is in doubt before anybody says so. ``begun``: for a journal that does not outlive its process. ``random`` draws the
-    seeds of tasks that name none.
+    is in doubt before anybody says so. ``random`` draws the seeds of tasks that name none.
     """
 
     def __init__(
@@ -101,14 +95,12 @@ class Worker:
         clock: Clock,
         changed: Callable[[], None],
         held_up: Callable[[], bool] = lambda: False,
-        begun: BegunLog | None = None,
         random: Random = SystemRandom(),  # noqa: B008  # without a state
     ) -> None:
         self._agent = agent
         self._host_id = host_id
         self._engine = Engine(phone, clock=clock, looks_at_failure=True)
         self._journal = journal
-        self._begun = begun
         self._random = random
         self._clock = clock
         self._changed = changed
@@ -238,7 +230,6 @@ class Worker:
             document=self._document,
             attempts=attempts,
             forgotten=frozenset(forgotten),
-            begun=frozenset(key(each) for each in assigned if self._begun is not None and each in self._begun),
             running=running,
             may_start=self._may_start and not (self._displaced or self._stopping or self._held_up()),
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
@@ -282,11 +273,6 @@ class Worker:
                 await self._take_on(assignment, self._reporter.accepted(assignment))
             case Refuse(assignment, refusal):
                 await self._take_on(assignment, self._reporter.rejected(assignment, refusal.code, refusal.message))
-            case GiveUp(assignment):
-                attempt = Attempt(_ref(assignment), assignment.task, None, sequence=AFTER_EARLIER_EVENTS)
-                message = "The agent broke off while it ran this; how far it came is unknown, and it is not repeated."
-                result = self._ended(attempt, StepCode.AGENT_RESTARTED, message, acted=None)
-                await self._take_on(assignment, self._reporter.finished(attempt.ref, result), AFTER_EARLIER_EVENTS)
             case Expire(ref):
                 message = "the time in which it had to start has passed."
                 await self._append(ref, self._reporter.rejected(ref, START_EXPIRED, message))
@@ -297,14 +283,14 @@ class Worker:
             case _:
                 assert_never(action)
 
-    async def _take_on(self, assignment: Assignment, make: Make, sequence: int = 0) -> None:
+    async def _take_on(self, assignment: Assignment, make: Make) -> None:
         ref = _ref(assignment)
         limit_s = assignment.start_within_s
         start_by: datetime | None = None
         if limit_s is not None:
             start_by = self._clock.now() + timedelta(seconds=limit_s)
         try:
-            attempt = Attempt(ref, assignment.task, start_by, sequence=sequence)
+            attempt = Attempt(ref, assignment.task, start_by)
             event = await self._journal.take_on(attempt, make)
         except JournalFullError as error:
             # It stays assigned; the controller's receipts make room, and the next document brings it again.
@@ -343,16 +329,15 @@ class Worker:
         try:
             task, seed = self._seeded(validate_task(attempt.task).require())
             # From here on the attempt has begun, and will not begin again, in this process or the next.
-            if self._begun is not None:
-                await self._begun.add(ref)
             await self._journal.append(ref, self._reporter.started(ref, random_seed=seed))
             self._start_by.pop(key(ref), None)
             self._changed()
             bound.info("execution_started")
             result = await self._run_engine(task, ref, control)
             if result is not None:
-                await self._journal.append(ref, self._reporter.finished(ref, result))
+                # Before its end is written: from then on it may be sent, recorded and forgotten at any moment.
                 unsent = (await self._known(ref)).unsent
+                await self._journal.append(ref, self._reporter.finished(ref, result))
                 bound.info("execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=unsent)
         finally:
             self._running = None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, OpenStep, Phase
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
+from droidfleet_agent.journal.sqlite import SqliteJournal
 from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
@@ -29,13 +31,23 @@ A = ExecutionRef(execution_id="a", attempt=1)
 B = ExecutionRef(execution_id="b", attempt=1)
 
 Open = Callable[[Limits], Journal]
-JOURNALS: list[Open] = [MemoryJournal]
+JOURNALS: dict[str, Callable[[Path, Limits], Journal]] = {
+    "memory": lambda _, limits: MemoryJournal(limits),
+    "sqlite": SqliteJournal,
+}
 
 
 @pytest.fixture(params=JOURNALS)
-def open_journal(request: pytest.FixtureRequest) -> Open:
-    opener: Open = request.param
-    return opener
+async def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+    made: list[Journal] = []
+
+    def open_one(limits: Limits) -> Journal:
+        made.append(JOURNALS[request.param](tmp_path / f"journal-{len(made)}", limits))
+        return made[-1]
+
+    yield open_one
+    for journal in made:
+        await journal.close()
 
 
 @pytest.fixture
@@ -348,16 +360,16 @@ async def test_an_artifact_is_kept_within_its_open_step(journal: Journal) -> Non
 
 
 async def test_an_artifact_that_does_not_fit_is_refused_until_others_are_sent(open_journal: Open) -> None:
-    journal = open_journal(Limits(artifact_bytes=10))
+    journal = open_journal(Limits(artifact_bytes=400))
     await _take_on(journal, A)
     await journal.append(A, _started(A))
-    await journal.append(A, _artifact(A, "A" * 8))
+    await journal.append(A, _artifact(A, "A" * 40))
     before = await _only(journal)
     with pytest.raises(JournalFullError):
-        await journal.append(A, _artifact(A, "A" * 8))
+        await journal.append(A, _artifact(A, "A" * 40))
     assert await _only(journal) == before
     await journal.sent(await journal.outbox(10))
-    await journal.append(A, _artifact(A, "A" * 8))
+    await journal.append(A, _artifact(A, "A" * 40))
 
 
 async def test_names_of_forgotten_attempts_are_bounded(open_journal: Open) -> None:

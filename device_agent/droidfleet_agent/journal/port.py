@@ -16,14 +16,17 @@ class Limits:
     """What a journal holds at most.
 
     ``attempts``: taken on and not yet recorded. A document carries four; more pile up only when the controller does not
-    record. ``progress``: unsent events of steps; past it the oldest go and are counted (`Attempt.unsent`), for the
+    record. ``kept_bytes``: of their tasks and of what ended them; past it nothing more is taken on. ``progress`` and
+    ``progress_bytes``: unsent events of steps; past them the oldest go and are counted (`Attempt.unsent`), for the
     result of an execution holds its steps anyway. ``artifact_bytes``: unsent artifacts, as they are sent (base64); one
     that does not fit is refused. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot
     start them again; past it the oldest go.
     """
 
     attempts: int = 256
+    kept_bytes: int = 64 * 1024 * 1024
     progress: int = 4_096
+    progress_bytes: int = 16 * 1024 * 1024
     artifact_bytes: int = 32 * 1024 * 1024
     forgotten: int = 4_096
 

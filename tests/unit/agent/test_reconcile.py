@@ -17,7 +17,6 @@ from droidfleet_agent.reconcile import (
     EndInterrupted,
     Expire,
     Forget,
-    GiveUp,
     Key,
     Refusal,
     Refuse,
@@ -56,29 +55,18 @@ def situation(
     late: Sequence[str] = (),
     unheard: Sequence[str] = (),
     forgotten: Sequence[str] = (),
-    begun: Sequence[str] = (),
     judge: Callable[[Assignment], Refusal | None] = lambda _: None,
 ) -> Situation:
     return Situation(
         document=wanted,
         attempts=attempts,
         forgotten=frozenset((each, 1) for each in forgotten),
-        begun=frozenset((each, 1) for each in begun),
         running=(running, 1) if running else None,
         may_start=may_start,
         late=frozenset((each, 1) for each in late),
         unheard=frozenset((each, 1) for each in unheard),
         judge=judge,
     )
-
-
-def test_what_an_earlier_process_began_is_given_up_and_not_begun_again() -> None:
-    assert reconcile(situation(document(1, assignment("a")), begun=["a"])) == [GiveUp(assignment("a"))]
-
-
-def test_what_this_process_began_is_in_the_journal_and_goes_on() -> None:
-    running = attempt("a", Phase.RUNNING)
-    assert reconcile(situation(document(1, assignment("a")), running, running="a", begun=["a"])) == []
 
 
 def test_without_a_document_nothing_happens() -> None:
@@ -228,7 +216,6 @@ def test_whatever_the_situation_at_most_one_accepted_attempt_starts_and_nothing_
             document=wanted,
             attempts=attempts,
             forgotten=frozenset(),
-            begun=frozenset(),
             running=running,
             may_start=True,
             late=frozenset(data.draw(st.sets(st.sampled_from(names))) if names else set()),

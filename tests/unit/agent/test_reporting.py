@@ -160,7 +160,7 @@ async def test_artifacts_past_the_bytes_of_a_run_are_left_out() -> None:
 
 
 async def test_an_artifact_without_room_in_the_journal_never_breaks_the_run() -> None:
-    journal, observer = await _observing(Limits(artifact_bytes=4))
+    journal, observer = await _observing(Limits(artifact_bytes=500))
     await observer.artifact(_picture(1), b"x")
     await observer.artifact(_picture(1), b"y")
     assert (len(await _stored(journal)), observer.left_out) == (1, 1)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from droidfleet_agent.driver.memory import Done, Fault, MemoryPhone
 from droidfleet_agent.journal.attempt import Attempt, Phase
-from droidfleet_agent.journal.begun import BegunLog
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Limits
 from droidfleet_agent.reporting import Reporter
@@ -33,7 +31,7 @@ GROUP: dict[str, object] = {"id": "group", "action": "GROUP", "steps": [TAP_TEA]
 class Bench:
     """A worker, everything around it, and what it wrote."""
 
-    def __init__(self, journal: MemoryJournal | None = None, *, begun: BegunLog | None = None) -> None:
+    def __init__(self, journal: MemoryJournal | None = None) -> None:
         self.clock = HandClock()
         self.phone: MemoryPhone = shop(self.clock)
         self.journal = journal or MemoryJournal()
@@ -45,7 +43,6 @@ class Bench:
             journal=self.journal,
             clock=self.clock,
             changed=self._changed,
-            begun=begun,
         )
 
     def _changed(self) -> None:
@@ -373,22 +370,6 @@ async def test_a_crash_in_a_container_is_told_by_the_step_that_was_open_in_it(
         assert isinstance(last, ExecutionFinished)
         assert (last.result.code, last.result.failed_step_id) == (code, failed)
         assert bench.phone.done == []
-
-
-async def test_what_a_killed_process_began_is_reported_by_the_next_one_and_not_done_again(tmp_path: Path) -> None:
-    wanted = document(1, assignment("a", task=task_text(TAP_TEA, WAIT_FOR_NOTHING)), assignment("b"))
-    async with working(Bench(begun=BegunLog(tmp_path / "begun"))) as first:
-        first.worker.want(wanted)
-        await until(lambda: first.phone.done)
-        earlier = [event.sequence for event in await first.events()]
-    # The journal dies with the process.
-    async with working(Bench(begun=BegunLog(tmp_path / "begun"))) as second:
-        second.worker.want(wanted)
-        await until(lambda: second.worker.generation == 1 and second.worker.running is None)
-        [only] = await second.events()
-        assert (await second.code("a"), await second.code("b")) == (StepCode.AGENT_RESTARTED, StepCode.OK)
-        assert only.sequence > max(earlier)
-        assert second.phone.done == []
 
 
 async def test_a_result_of_an_earlier_process_is_sent_again_until_it_is_recorded() -> None:
