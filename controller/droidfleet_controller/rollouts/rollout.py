@@ -68,11 +68,13 @@ class Memory:
 class Rollout:
     """One rollout. Instants are the controller's clock, aware UTC.
 
-    A new one is RUNNING with wave 0. ``wave``: the open wave (`DRY_RUN_WAVE`: the dry run; 0 also before the first);
-    ``wave_sizes``: members of each wave of the document at the start, 0 for one that was left out; ``version`` grows with every change of state, wave or command, and a command bears it;
-    ``tick`` grows with every write of the planner, so that of two controllers one is refused; ``last_result_at``: when
-    a member last ended; ``moved_at``: when it was last started, resumed or promoted, a wave opened, a try ended or one
-    began while none was live: from then on `deadlines.progress` counts; ``schedule_id`` and ``intended_at``: the occurrence that began it.
+    A new one is RUNNING with wave 0. ``wave``: the open wave (`DRY_RUN_WAVE`: the dry run; 0 also before the
+    first); ``wave_sizes``: members of each wave of the document at the start, 0 for one that was left out;
+    ``version`` grows with every change of state, wave or command, and a command bears it; ``tick`` grows with every
+    write of the planner, so that of two controllers one is refused; ``last_result_at``: when a member last ended;
+    ``moved_at``: when it was last started, resumed or promoted, a wave opened, a try ended or one began while none
+    was live: from then on `deadlines.progress` counts; ``schedule_id`` and ``intended_at``: the occurrence that
+    began it.
     """
 
     rollout_id: str
