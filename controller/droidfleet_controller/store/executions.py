@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, select, text, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
 from droidfleet_controller.dispatch.states import ExecutionState
@@ -15,8 +15,6 @@ from droidfleet_controller.store import run_values
 from droidfleet_controller.store.schema import executions, instant, microseconds, plain, results
 from droidfleet_controller.store.sql import KeyedRows, ManyRows, Plain, chunks
 from droidfleet_shared.protocol.result import TaskResult
-
-_COLUMNS = [plain(column) for column in executions.c if column.name != "number"]
 
 _FIXED = (
     "execution_id",
@@ -56,6 +54,8 @@ _CHANGING = (
     "result_head",
 )
 """The others, in the order of `_changing`."""
+
+_COLUMNS = [plain(executions.c[name]) for name in (*_FIXED, *_CHANGING)]
 
 # Built once: building a statement costs more than running it.
 _ADD = ManyRows(insert(executions), (*_FIXED, *_CHANGING))
@@ -124,7 +124,8 @@ def save(connection: Connection, changed: Sequence[Execution]) -> None:
 
 def find(connection: Connection, execution_ids: Iterable[str]) -> dict[str, Execution]:
     """Executions by id, without the steps of their results; unknown ids are left out."""
-    return {row.execution_id: _execution(row) for row in _BY_ID.read(connection, sorted(set(execution_ids)))}
+    rows = _BY_ID.read(connection, sorted(set(execution_ids)))
+    return {execution.execution_id: execution for execution in map(_execution, rows)}
 
 
 def of_run(connection: Connection, run_id: str) -> list[Execution]:
@@ -151,7 +152,7 @@ def page(connection: Connection, wanted: Filter, *, before: int | None, limit: i
         conditions.append(executions.c.state.in_([state.value for state in wanted.states]))
     if before is not None:
         conditions.append(executions.c.number < before)
-    query = select(executions.c.number, *_COLUMNS).where(*conditions).order_by(executions.c.number.desc()).limit(limit)
+    query = select(*_COLUMNS, executions.c.number).where(*conditions).order_by(executions.c.number.desc()).limit(limit)
     return [(row.number, _execution(row)) for row in connection.execute(query)]
 
 
@@ -278,37 +279,69 @@ def _head(result: TaskResult) -> str:
     return result.model_copy(update={"steps": ()}).model_dump_json(by_alias=True, exclude_none=True)
 
 
-def _execution(row: Row[Any]) -> Execution:
-    head = row.result_head
+def _execution(row: Sequence[Any]) -> Execution:
+    """The execution of a row that begins with `_COLUMNS`."""
+    # Taken apart at once: asking a row for its columns by name takes longer than making the record.
+    (
+        execution_id,
+        run_id,
+        device,
+        task_id,
+        revision,
+        sha256,
+        add_name,
+        add_revision,
+        values_id,
+        priority,
+        try_number,
+        accept_within_s,
+        step_count,
+        bound_s,
+        created_at,
+        state,
+        attempt,
+        cancel_requested,
+        reason,
+        steps_done,
+        current_step_id,
+        progress_sequence,
+        iteration,
+        updated_at,
+        accepted_at,
+        started_at,
+        check_at,
+        version,
+        expires_at,
+        stopped_at,
+        head,
+    ) = row[: len(_COLUMNS)]
     return Execution(
-        execution_id=row.execution_id,
-        run_id=row.run_id,
-        device=row.device,
-        task_id=row.task_id,
-        revision=row.revision,
-        text=TaskText(
-            sha256=row.sha256, add_name=bool(row.add_name), add_revision=bool(row.add_revision), values_id=row.values_id
-        ),
-        step_count=row.step_count,
-        bound_s=row.bound_s,
-        state=ExecutionState(row.state),
-        attempt=row.attempt,
-        cancel_requested=bool(row.cancel_requested),
-        reason=row.reason,
-        steps_done=row.steps_done,
-        current_step_id=row.current_step_id,
-        progress_sequence=row.progress_sequence,
-        iteration=row.iteration,
-        created_at=instant(row.created_at),
-        updated_at=instant(row.updated_at),
-        expires_at=instant(row.expires_at),
-        accepted_at=None if row.accepted_at is None else instant(row.accepted_at),
-        started_at=None if row.started_at is None else instant(row.started_at),
-        check_at=None if row.check_at is None else instant(row.check_at),
-        version=row.version,
+        execution_id=execution_id,
+        run_id=run_id,
+        device=device,
+        task_id=task_id,
+        revision=revision,
+        text=TaskText(sha256=sha256, add_name=bool(add_name), add_revision=bool(add_revision), values_id=values_id),
+        step_count=step_count,
+        bound_s=bound_s,
+        state=ExecutionState(state),
+        attempt=attempt,
+        cancel_requested=bool(cancel_requested),
+        reason=reason,
+        steps_done=steps_done,
+        current_step_id=current_step_id,
+        progress_sequence=progress_sequence,
+        iteration=iteration,
+        created_at=instant(created_at),
+        updated_at=instant(updated_at),
+        expires_at=instant(expires_at),
+        accepted_at=None if accepted_at is None else instant(accepted_at),
+        started_at=None if started_at is None else instant(started_at),
+        check_at=None if check_at is None else instant(check_at),
+        version=version,
         result=None if head is None else TaskResult.model_validate_json(head),
-        priority=row.priority,
-        try_number=row.try_number,
-        accept_within_s=row.accept_within_s,
-        stopped_at=None if row.stopped_at is None else instant(row.stopped_at),
+        priority=priority,
+        try_number=try_number,
+        accept_within_s=accept_within_s,
+        stopped_at=None if stopped_at is None else instant(stopped_at),
     )

@@ -82,7 +82,7 @@ class KeyedRows:
             filled = [*some, *some[-1:] * (length - len(some))]
             if connection.dialect.positional:
                 flat = tuple(value for key in filled for value in (key if isinstance(key, tuple) else (key,)))
-                yield from connection.exec_driver_sql(self._text(connection.dialect, filled), flat)
+                yield from connection.exec_driver_sql(self._text(connection.dialect, filled), flat).fetchall()
             else:
                 yield from connection.execute(self._statement.where(self._key.in_(some)))
 
