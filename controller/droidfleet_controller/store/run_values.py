@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, bindparam, exists, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from droidfleet_controller.store.database import scrub_afterwards
 from droidfleet_controller.store.schema import executions, run_values
@@ -73,3 +73,15 @@ def forget_secrets(connection: Connection, values_ids: Iterable[str]) -> None:
     if ended:
         connection.execute(_FORGET, ended)
         scrub_afterwards(connection)
+
+
+def remove_held(connection: Connection, held_by: str) -> None:
+    """Deletes the values that somebody holds and no execution names: a schedule's, which are copied to its rollouts."""
+    if connection.execute(delete(run_values).where(run_values.c.held_by == held_by)).rowcount:
+        scrub_afterwards(connection)
+
+
+def held(connection: Connection, held_by: str) -> dict[str, RunValues]:
+    """The values that somebody holds, by id."""
+    query = select(run_values.c.values_id).where(run_values.c.held_by == held_by)
+    return load(connection, connection.execute(query).scalars())
