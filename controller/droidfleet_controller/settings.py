@@ -74,8 +74,8 @@ class ServeSettings(BaseModel):
     )
     retry_budget_percent: Annotated[int, Field(ge=0, le=100)] = Field(
         10,
-        description="Retries of all rollouts together, in percent of what they began in the last hour. It stops "
-        "storms; 0 forbids retries.",
+        description="Retries of all rollouts together, in percent of what they began in the last hour, to stop "
+        "storms; ten an hour are always allowed.",
     )
     tls_cert: Path | None = Field(None, description="PEM file with the certificate chain of API and HTTP.")
     tls_key: Path | None = Field(None, description="PEM file with its private key.")

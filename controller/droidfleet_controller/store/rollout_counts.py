@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, and_, case, func, or_, select
 
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.rollouts.rollout import Signature
 from droidfleet_controller.rollouts.states import MemberState, Outcome
 from droidfleet_controller.store.rollouts import signature_text
-from droidfleet_controller.store.schema import artifacts, executions, rollout_members
+from droidfleet_controller.store.schema import artifacts, executions, rollout_members, rollouts
 from droidfleet_controller.store.sql import chunks
 
 FAILURE_PICTURE = "failure"
@@ -28,6 +28,14 @@ class MemberCount:
     outcome: Outcome
     execution_state: ExecutionState | None
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """How many members' last tries began, and how many members ended."""
+
+    started: int
+    ended: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +65,30 @@ def of_members(connection: Connection, rollout_id: str) -> list[MemberCount]:
     ]
 
 
-def ended_since(connection: Connection, rollout_id: str, since: datetime) -> int:
-    """How many members ended after ``since``."""
+def lately(connection: Connection, rollout_id: str, since: datetime) -> Lately:
+    """What happened after ``since``."""
     table = rollout_members
-    query = select(func.count()).where(table.c.rollout_id == rollout_id, table.c.ended_at > since)
-    return connection.execute(query).scalar() or 0
+    query = select(
+        func.coalesce(func.sum(case((table.c.started_at > since, 1), else_=0)), 0),
+        func.coalesce(func.sum(case((table.c.ended_at > since, 1), else_=0)), 0),
+    ).where(table.c.rollout_id == rollout_id)
+    started, ended = connection.execute(query).one()
+    return Lately(started, ended)
+
+
+def tried_lately(connection: Connection, since: datetime) -> list[tuple[datetime, int, int]]:
+    """What rollouts began from ``since`` on, by whole minutes, ascending: how many executions, and how many of those
+    were retries."""
+    lasting = select(rollouts.c.rollout_id).where(or_(rollouts.c.ended_at.is_(None), rollouts.c.ended_at > since))
+    query = select(executions.c.created_at, executions.c.try_number).where(
+        executions.c.run_id.in_(lasting), executions.c.created_at > since
+    )
+    minutes: dict[datetime, list[int]] = {}
+    for created_at, try_number in connection.execute(query):
+        counts = minutes.setdefault(created_at.replace(second=0, microsecond=0), [0, 0])
+        counts[0] += 1
+        counts[1] += try_number > 1
+    return [(minute, begun, retries) for minute, (begun, retries) in sorted(minutes.items())]
 
 
 def asked_to_end(connection: Connection, rollout_id: str) -> Asked:
