@@ -54,6 +54,10 @@ proto: install ## Generate the gRPC stubs from proto/.
 bench: install ## Measure, as ratios within one run; writes build/bench.json and a table.
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(BENCH)
 
+.PHONY: simulate
+simulate: install ## Live through SEEDS simulated worlds from FIRST on (2000 from 0); a failing one prints its history.
+	PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0)
+
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated.
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

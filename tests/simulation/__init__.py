@@ -2,6 +2,7 @@
 
     seed -> scenario -> world (broker, disk, controller, hosts with agents, phones) -> faults and commands -> checks
 
-Real: registry, publisher, ingest, sweeper, runs, cancels, rollouts, and the agents with their workers and engine. Doubled:
-the event loop's time, the broker, the disk under SQLite, and the phones. ``python -m simulation --help`` runs it.
+Real: registry, publisher, ingest, sweeper, runs, cancels, rollouts, and the agents with their workers and engine.
+Doubled: the event loop's time, the broker, the disk under SQLite, and the phones. ``python -m simulation --help`` runs
+it.
 """

@@ -1,4 +1,4 @@
-"""A broker in memory with what the product uses of NATS: core subjects, two streams, republish, direct get, a pull consumer.
+"""A broker in memory with what the product uses of NATS: core subjects, streams, republish, direct gets, a consumer.
 
 It keeps the promises of the real one and no others: what was acknowledged to it may be handed out again, a core message
 to nobody is gone, and an abrupt end may cost it the newest messages of its streams.
@@ -42,7 +42,7 @@ class _Pull:
 
 @dataclass(slots=True)
 class _Consumer:
-    """``next``: of the stream's sequences, not yet handed out once; ``pending``: handed out, with when they come again."""
+    """``next``: of the stream's sequences, never handed out; ``pending``: handed out, with when they come again."""
 
     spec: ConsumerSpec
     next: int = 1

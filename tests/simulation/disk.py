@@ -1,6 +1,6 @@
 """The disk under the controller: one SQLite in memory that outlives controllers, and the product's `Database` upon it.
 
-The schema is made once for a process and emptied for each world, as are the statements that SQLAlchemy has compiled. Every
+The schema is made once for a process and emptied for each world, since making it takes longer than a world. Every
 change of the watched tables is noted by triggers, so that checks see what was committed, and not what was announced.
 """
 
@@ -10,34 +10,34 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from droidfleet_controller.store import database, schema
+from droidfleet_controller.store import schema
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.migrate import migrate
+from droidfleet_shared.errors import UnavailableError
 from simulation.loop import VirtualExecutor
+
+T = TypeVar("T")
 
 _KEPT = frozenset({"alembic_version", "database_identity"})
 """Tables that belong to the schema and not to what happened."""
 
-_WATCH = """
+_NOTED = ("attempt", "cancel_requested", "try_number", "expires_at", "reason")
+_NOTE = f"""
+INSERT INTO watched(execution_id, device, run_id, before, after, {", ".join(_NOTED)})
+VALUES (new.execution_id, new.device, new.run_id, {{before}}, new.state, {", ".join(f"new.{name}" for name in _NOTED)})
+"""
+_WATCH = f"""
 CREATE TEMP TABLE IF NOT EXISTS watched(
-  id INTEGER PRIMARY KEY, execution_id TEXT, device TEXT, run_id TEXT, before TEXT, after TEXT,
-  attempt INTEGER, cancel_requested INTEGER, try_number INTEGER, expires_at INTEGER, reason TEXT
+  id INTEGER PRIMARY KEY, execution_id TEXT, device TEXT, run_id TEXT, before TEXT, after TEXT, {", ".join(_NOTED)}
 );
-CREATE TEMP TRIGGER IF NOT EXISTS watch_new AFTER INSERT ON main.executions BEGIN
-  INSERT INTO watched(execution_id, device, run_id, before, after, attempt, cancel_requested, try_number, expires_at, reason)
-  VALUES (new.execution_id, new.device, new.run_id, '', new.state, new.attempt, new.cancel_requested, new.try_number,
-          new.expires_at, new.reason);
-END;
+CREATE TEMP TRIGGER IF NOT EXISTS watch_new AFTER INSERT ON main.executions BEGIN {_NOTE.format(before="''")}; END;
 CREATE TEMP TRIGGER IF NOT EXISTS watch_change AFTER UPDATE ON main.executions
 WHEN old.state IS NOT new.state OR old.attempt IS NOT new.attempt OR old.cancel_requested IS NOT new.cancel_requested
-BEGIN
-  INSERT INTO watched(execution_id, device, run_id, before, after, attempt, cancel_requested, try_number, expires_at, reason)
-  VALUES (new.execution_id, new.device, new.run_id, old.state, new.state, new.attempt, new.cancel_requested, new.try_number,
-          new.expires_at, new.reason);
-END;
+BEGIN {_NOTE.format(before="old.state")}; END;
 """
 
 
@@ -69,7 +69,6 @@ class Disk:
         for table in reversed(schema.metadata.sorted_tables):
             if table.name not in _KEPT:
                 raw.execute(f"DELETE FROM {table.name}")
-        raw.execute("DELETE FROM sqlite_sequence WHERE 1") if _has_sequences(raw) else None
         raw.executescript(_WATCH)
         raw.execute("DELETE FROM watched")
 
@@ -89,7 +88,7 @@ class Disk:
         rows = self.raw.execute("SELECT * FROM watched ORDER BY id").fetchall()
         if rows:
             self.raw.execute("DELETE FROM watched")
-            self._committed([Change(*row[1:7], bool(row[7]), *row[8:]) for row in rows])
+            self._committed([Change(*row[1:]) for row in rows])
 
 
 class SimDatabase(Database):
@@ -99,18 +98,18 @@ class SimDatabase(Database):
         self._disk = disk
         self._engine = engine
         self._connection = connection
-        self._thread = thread
+        self._thread = self._virtual = thread
         self._waiting = 0
         self._observe = lambda _: None
 
     def die(self) -> None:
         """The process is gone."""
-        self._thread.dead = True
+        self._virtual.dead = True
 
-    def _transaction(self, work: Callable[[Connection], database.T]) -> database.T:
+    def _transaction(self, work: Callable[[Connection], T]) -> T:
         if self._disk.failing:
             # As SQLite has it when the disk is full: at the first write, here at once.
-            raise database.UnavailableError("DATABASE_UNAVAILABLE", "the simulated disk is full.")
+            raise UnavailableError("DATABASE_UNAVAILABLE", "the simulated disk is full.")
         result = super()._transaction(work)
         self._disk.tell()
         return result
@@ -122,7 +121,3 @@ def _opened() -> tuple[Engine, Connection]:
     engine = made.engine
     migrate(engine)
     return engine, engine.connect()
-
-
-def _has_sequences(raw: sqlite3.Connection) -> bool:
-    return raw.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone() is not None

@@ -1,19 +1,20 @@
 """A host with one phone: keeps an agent running as a supervisor does, and loses it when told to.
 
-The agent is the product's, with its worker, engine and links. Its memory journal dies with it; what it wrote down of
-attempts that began stays with the host.
+The agent is the product's, with its worker, engine and links. What it has written into its journal stays with the host
+when it dies, and not with the phone when that goes to another host.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
 from droidfleet_agent.agent import Agent, AgentSettings
-from droidfleet_agent.journal.attempt import Attempt, key
-from droidfleet_agent.journal.begun import BegunLog
+from droidfleet_agent.journal.attempt import Attempt
 from droidfleet_agent.journal.memory import MemoryJournal
+from droidfleet_agent.journal.port import Journal
 from droidfleet_agent.link.heartbeat import Identity, NameTakenError
 from droidfleet_agent.reporting import Make
 from droidfleet_shared.bus.messages import Event, ExecutionRef
@@ -29,64 +30,60 @@ RESTART_S = 3.0
 """The longest that a supervisor waits before it starts an agent again."""
 
 
-class SimJournal(MemoryJournal):
-    """The memory journal, as slow as a disk, telling what is written. Nothing is written once its process is dead."""
+class HostJournal(Journal):
+    """One process' way to its host's journal: slow as a disk, telling what is written, and silent once it is dead."""
 
-    def __init__(self, phone: str, truth: Truth, random: Random, *, slow_s: float) -> None:
-        super().__init__()
+    def __init__(self, kept: Journal, phone: str, truth: Truth, random: Random, *, slow_s: float) -> None:
+        self._kept = kept
         self._phone = phone
         self._truth = truth
         self._random = random
         self._slow_s = slow_s
         self.dead = False
 
-    async def _disk(self) -> None:
-        if self._slow_s:
-            await asyncio.sleep(self._random.random() * self._slow_s)
-
-    async def attempts(self) -> tuple[Attempt, ...]:
+    async def attempts(self) -> Sequence[Attempt]:
         await self._disk()
-        return tuple(await super().attempts())
+        return await self._kept.attempts()
+
+    async def forgotten(self, ref: ExecutionRef) -> bool:
+        return await self._kept.forgotten(ref)
 
     async def take_on(self, attempt: Attempt, make: Make) -> Event:
         await self._disk()
-        event = await super().take_on(attempt, make)
-        self._tell(event)
-        return event
+        return self._told(await self._kept.take_on(attempt, make))
 
     async def append(self, ref: ExecutionRef, make: Make) -> Event:
         await self._disk()
-        event = await super().append(ref, make)
-        self._tell(event)
-        return event
+        return self._told(await self._kept.append(ref, make))
 
     async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
         await self._disk()
-        await super().dispatching(ref, step_id=step_id, path=path, ordinal=ordinal)
-        if not self.dead:
-            self._truth.announced(ref)
+        await self._kept.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal)
+        self._truth.announced(ref)
 
-    @property
-    def held(self) -> int:
-        """Attempts that nobody has receipted, and events that nobody has."""
-        return len(self._attempts) + len(self._outbox)
+    async def outbox(self, limit: int) -> Sequence[Event]:
+        return await self._kept.outbox(limit)
 
-    def _tell(self, event: Event) -> None:
-        if not self.dead:
-            self._truth.wrote(self._phone, event)
+    async def sent(self, events: Sequence[Event]) -> None:
+        await self._disk()
+        await self._kept.sent(events)
 
+    async def forget(self, refs: Sequence[ExecutionRef]) -> None:
+        await self._disk()
+        await self._kept.forget(refs)
 
-class HostBegunLog(BegunLog):
-    """What a host's disk holds of attempts that began."""
+    async def close(self) -> None:
+        """The process lets go of it; the host keeps it."""
 
-    def __init__(self) -> None:
-        self._begun: set[tuple[str, int]] = set()
+    async def _disk(self) -> None:
+        if self._slow_s:
+            await asyncio.sleep(self._random.random() * self._slow_s)
+        if self.dead:
+            raise asyncio.CancelledError  # nothing that is still under way gets to the disk
 
-    def __contains__(self, ref: ExecutionRef) -> bool:
-        return key(ref) in self._begun
-
-    async def add(self, ref: ExecutionRef) -> None:
-        self._begun.add(key(ref))
+    def _told(self, event: Event) -> Event:
+        self._truth.wrote(self._phone, event)
+        return event
 
 
 @dataclass(slots=True)
@@ -94,7 +91,7 @@ class _Process:
     """One agent process."""
 
     link: SimLink
-    journal: SimJournal
+    journal: HostJournal
     agent: Agent
     task: asyncio.Task[None]
 
@@ -127,7 +124,7 @@ class Host:
         self._slow_disk_s = slow_disk_s
         self._settings = AgentSettings(heartbeat_s=heartbeat_s)
         self._clock = LoopClock(asyncio.get_running_loop())
-        self._begun = HostBegunLog()
+        self._journal = MemoryJournal()
         self._moves = 0
         self._starts = 0
         self._process: _Process | None = None
@@ -137,10 +134,9 @@ class Host:
         """The connection of the agent that runs now."""
         return self._process.link if self._process is not None else None
 
-    @property
-    def held(self) -> int:
-        """What the agent still keeps for the controller."""
-        return self._process.journal.held if self._process is not None else 0
+    async def held(self) -> int:
+        """What its journal still keeps for the controller: attempts without a receipt, and an event to be sent."""
+        return len(await self._journal.attempts()) + len(await self._journal.outbox(1))
 
     @property
     def working(self) -> bool:
@@ -151,15 +147,16 @@ class Host:
         """Keeps an agent running until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            while loop.time() < self.down_until:
+            if loop.time() < self.down_until:
                 await asyncio.sleep(self.down_until - loop.time())
+                continue
             await self._live()
             await asyncio.sleep(Random(f"{self._seed}/{self.name}/{self._starts}/rest").uniform(0.2, RESTART_S))
 
     async def _live(self) -> None:
         self._starts += 1
         random = Random(f"{self._seed}/{self.name}/{self._starts}")
-        journal = SimJournal(self.name, self._truth, random, slow_s=self._slow_disk_s)
+        journal = HostJournal(self._journal, self.name, self._truth, random, slow_s=self._slow_disk_s)
         link = SimLink(
             self._broker, f"{self.name}.{self._starts}", random=random, history=self._history, latency_s=self._latency_s
         )
@@ -172,7 +169,6 @@ class Host:
             clock=self._clock,
             random=random,
             settings=self._settings,
-            begun=self._begun,
         )
         async with asyncio.TaskGroup() as group:
             task = group.create_task(self._serve(agent, link), name=f"agent {self.name}")
@@ -200,11 +196,11 @@ class Host:
                 raise  # the world ends, and not this process alone
 
     def kill(self, *, down_s: float, moves: bool = False) -> None:
-        """The agent dies at once. ``moves``: the phone is put to another host, which knows nothing of what began here."""
+        """The agent dies at once. ``moves``: the phone goes to another host, which knows nothing of what began here."""
         self.down_until = max(self.down_until, asyncio.get_running_loop().time() + down_s)
         if moves:
             self._moves += 1
-            self._begun = HostBegunLog()
+            self._journal = MemoryJournal()
         if self._process is None or self._process.journal.dead:
             return
         self._history.note(self.name, f"agent {self._starts} dies{' with its host' if moves else ''}")

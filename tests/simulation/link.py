@@ -1,6 +1,6 @@
 """`SimLink`: one connection to the simulated broker, as the port `Bus` promises it, over a network that can be cut.
 
-Messages take a random time each way and stay in their order, as on one TCP connection. A cut that nobody has noticed yet
+Messages take a random time each way and stay in their order, as on one TCP connection. A cut that nobody has noticed
 swallows them: calls then end by their timeout. Once its process is dead nothing leaves it and nothing reaches it.
 """
 
@@ -34,7 +34,7 @@ from simulation.history import History
 T = TypeVar("T")
 
 RECONNECT_S = 4.0
-"""The longest wait before a new connection is tried; the product's own goes up to 30 s, in which little else happens."""
+"""The longest wait before a new connection is tried; the real link's goes up to 30 s, in which little happens."""
 
 CALL_MARGIN_S = 5.0
 """What a fetch is given beyond its own wait before it counts as lost, like the real link does."""
@@ -114,7 +114,7 @@ class SimLink(Bus):
         return connection == self.connection and not self._broken.is_set() and not self._dead
 
     def cut(self, *, for_s: float = 0.0, silent_s: float = 0.0) -> None:
-        """Breaks the connection; no new one comes about for ``for_s``, and nobody notices the break for ``silent_s``."""
+        """Breaks the connection. No new one comes about for ``for_s``; nobody notices the break for ``silent_s``."""
         self._cut_until = max(self._cut_until, self._loop.time() + for_s)
         if not self._path:
             return

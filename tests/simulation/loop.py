@@ -1,8 +1,8 @@
 """An event loop that has no time of its own: when nothing is ready, the clock jumps to the next timer.
 
-Everything that waits (`asyncio.sleep`, `asyncio.timeout`, the clock that the product is given) waits on it, so an hour of
-a fleet takes as long as what happens in it. There are no threads and no files: what happens, and in which order, follows
-from the program alone.
+Everything that waits (`asyncio.sleep`, `asyncio.timeout`, the clock that the product is given) waits on it, so an hour
+of a fleet takes as long as what happens in it. There are no threads and no files: what happens, and in which order,
+follows from the program alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from droidfleet_shared.clock import Clock
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 """When every simulation begins: an instant like any other."""
@@ -128,7 +129,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Nobody sleeps in a system call."""
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         timer = _Timer(next(self._order), when, callback, args, self, context)
         heapq.heappush(getattr(self, "_scheduled"), timer)  # noqa: B009 - the base class does not declare it
@@ -136,7 +141,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return timer
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        delay: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         return self.call_at(self._now + delay, callback, *args, context=context)
 

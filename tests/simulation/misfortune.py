@@ -1,4 +1,4 @@
-"""Does what goes wrong to a world: each fault of the scenario, at times that the seed gives, until the troubled time ends."""
+"""What goes wrong in a world: the faults of its scenario, at times that the seed gives, until the troubles end."""
 
 from __future__ import annotations
 

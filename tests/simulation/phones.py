@@ -1,4 +1,4 @@
-"""The simulated phones: the memory phone, with answers that take their time, go wrong, or come after their agent died."""
+"""The simulated phones: the memory phone, whose answers take their time, go wrong, or come when their agent is dead."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PAGES = {READY: _page("Ready"), BROKEN: _page("Out of order")}
 
 
 class SimPhone(MemoryPhone):
-    """One phone, the same for all agents that ever drive it. ``unreliable``: in how many of a hundred actions the answer
-    is lost, the action refused, or the phone not reached."""
+    """One phone, the same for all agents that ever drive it. ``unreliable``: in how many of a hundred actions the
+    answer is lost, and in as many the action is refused or the phone not reached."""
 
     def __init__(
         self, serial: str, *, clock: Clock, truth: Truth, random: Random, slow_s: float, unreliable: int

@@ -107,9 +107,8 @@ def _commands(random: Random, phones: tuple[str, ...], troubled_s: float) -> lis
         chosen = random.sample(phones, random.randint(1, len(phones)))
         expires_s = random.choice((10.0, 30.0, 120.0, 120.0))
         commands.append(RunCommand(at_s, f"request-{number}", random.choice(TASKS), tuple(chosen), expires_s))
-    for _ in range(random.choice((0, 0, 1, 3))):
-        commands.append(CancelCommand(random.uniform(0, troubled_s), random.randrange(1_000)))
-    return commands
+    cancels = range(random.choice((0, 0, 1, 3)))
+    return commands + [CancelCommand(random.uniform(0, troubled_s), random.randrange(1_000)) for _ in cancels]
 
 
 def _delay(shortest_ms: int, longest_ms: int) -> dict[str, object]:

@@ -59,10 +59,11 @@ class Truth:
     def _end(self, phone: str, name: AttemptKey, code: str) -> None:
         self.history.note(phone, f"ends {name[0]} attempt {name[1]}: {code}")
         ran = self.ran.get(name)
-        if ran is not None:
-            self.history.expect(not ran.code, f"{name} ends a second time")
-            ran.code = code
-            self._stop(phone, name)
+        if ran is None:
+            return  # it never began
+        self.history.expect(not ran.code, f"{name} ends a second time")
+        ran.code = code
+        self._stop(phone, name)
 
     def _stop(self, phone: str, name: AttemptKey) -> None:
         now = asyncio.get_running_loop().time()

@@ -16,6 +16,7 @@ from simulation.history import History
 from simulation.hosts import Host
 from simulation.ledger import Ledger
 from simulation.link import SimLink
+from simulation.logs import listening
 from simulation.loop import LoopClock, StuckError, VirtualLoop
 from simulation.misfortune import Misfortune
 from simulation.operators import Operators
@@ -110,10 +111,10 @@ class World:
                 host.presence.plug(True)
                 host.phone.show(READY)
         at_rest_by = self._loop.time() + SETTLE_S
-        while not self._at_rest():
+        while not await self._at_rest():
             await asyncio.sleep(QUIET_S)
             if self._loop.time() > at_rest_by:
-                self._name_what_does_not_rest()
+                await self._name_what_does_not_rest()
                 return
         self.history.note("world", "is at rest")
 
@@ -177,14 +178,20 @@ class World:
             if entry.device == name and entry.waits and now - since >= IDLE_S and now < entry.expires_at:
                 self.history.finding(f"{name} is idle since {since:.1f}, and {entry.execution_id} waits for it")
 
-    def _at_rest(self) -> bool:
-        return not self.ledger.live() and all(host.working and not host.held for host in self.hosts.values())
+    async def _at_rest(self) -> bool:
+        if self.ledger.live():
+            return False
+        for host in self.hosts.values():
+            if not host.working or await host.held():
+                return False
+        return True
 
-    def _name_what_does_not_rest(self) -> None:
+    async def _name_what_does_not_rest(self) -> None:
         for entry in self.ledger.live():
             self.history.finding(f"{entry.execution_id} on {entry.device} is {entry.state} for ever")
         for name, host in self.hosts.items():
-            self.history.expect(not host.held, f"{name} keeps {host.held} entries that nobody records")
+            held = await host.held()
+            self.history.expect(not held, f"{name} keeps {held} entries that nobody records")
             self.history.expect(host.working, f"{name} has no agent at work")
 
     def close(self) -> None:
@@ -194,18 +201,20 @@ class World:
             self.history.note("database", " ".join(str(value) for value in row))
 
 
-def live_through(seed: int) -> Verdict:
-    """Simulates one seed from its beginning to its end."""
+def live_through(seed: int, *, verbose: bool = False) -> Verdict:
+    """Simulates one seed from its beginning to its end. ``verbose``: with what the product logs."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         loop = runner.get_loop()
         assert isinstance(loop, VirtualLoop)
-        return runner.run(_live_through(seed, loop))
+        return runner.run(_live_through(seed, loop, verbose))
 
 
-async def _live_through(seed: int, loop: VirtualLoop) -> Verdict:
+async def _live_through(seed: int, loop: VirtualLoop, verbose: bool) -> Verdict:
     scenario = draw(seed)
-    with _ids_of(scenario):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_ids_of(scenario))
         world = World(scenario)
+        stack.enter_context(listening(world.history, verbose=verbose))
         try:
             await world.run()
         except StuckError:
