@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import grpc
+from google.protobuf import message_factory
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message import Message
 
 from droidfleet.v1 import (
     device_pb2,
@@ -22,6 +25,8 @@ from droidfleet.v1 import (
     execution_pb2_grpc,
     fleet_pb2,
     fleet_pb2_grpc,
+    rollout_pb2,
+    schedule_pb2,
     task_pb2,
     task_pb2_grpc,
 )
@@ -73,6 +78,9 @@ class FakeFleet:
     """Results of live steps, in order; then every step succeeds."""
     artifacts: dict[str, list[bytes]] = field(default_factory=dict)
     """Contents in pieces, by digest."""
+    answers: dict[str, list[Message | Refusal]] = field(default_factory=dict)
+    """What calls of rollouts and schedules are answered with, by the call's name, one after the other; the last answer
+    of a call that is no stream stays."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
@@ -275,6 +283,53 @@ class _ExecutionService(_Servicer, execution_pb2_grpc.ExecutionServiceServicer):
             yield execution_pb2.GetArtifactResponse(data=piece)
 
 
+def _canned(fleet: FakeFleet, service: ServiceDescriptor) -> grpc.GenericRpcHandler:
+    """A service whose calls are answered with what `FakeFleet.answers` holds for them."""
+    base = _Servicer(fleet)
+
+    def unary(name: str) -> Callable[[Message, grpc.ServicerContext], Message]:
+        def call(request: Message, context: grpc.ServicerContext) -> Message:
+            base._take(request, context)
+            answers = fleet.answers[name]
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            if isinstance(answer, Refusal):
+                answer.apply(context)
+                raise AssertionError("abort raises")
+            return answer
+
+        return call
+
+    def stream(name: str) -> Callable[[Message, grpc.ServicerContext], Iterator[Message]]:
+        def call(request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
+            base._take(request, context)
+            while fleet.answers.get(name):
+                answer = fleet.answers[name].pop(0)
+                if isinstance(answer, Refusal):
+                    answer.apply(context)
+                else:
+                    yield answer
+
+        return call
+
+    handlers = {}
+    for method in service.methods:
+        deserializer = message_factory.GetMessageClass(method.input_type).FromString
+        if method.server_streaming:
+            made = grpc.unary_stream_rpc_method_handler(
+                stream(method.name), request_deserializer=deserializer, response_serializer=_bytes
+            )
+        else:
+            made = grpc.unary_unary_rpc_method_handler(
+                unary(method.name), request_deserializer=deserializer, response_serializer=_bytes
+            )
+        handlers[method.name] = made
+    return grpc.method_handlers_generic_handler(service.full_name, handlers)
+
+
+def _bytes(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
 @contextmanager
 def running(fleet: FakeFleet) -> Iterator[str]:
     """Serves the fleet; gives the address."""
@@ -283,6 +338,8 @@ def running(fleet: FakeFleet) -> Iterator[str]:
     device_pb2_grpc.add_DeviceServiceServicer_to_server(_DeviceService(fleet), server)
     task_pb2_grpc.add_TaskServiceServicer_to_server(_TaskService(fleet), server)
     execution_pb2_grpc.add_ExecutionServiceServicer_to_server(_ExecutionService(fleet), server)
+    for file, name in ((rollout_pb2, "RolloutService"), (schedule_pb2, "ScheduleService")):
+        server.add_generic_rpc_handlers((_canned(fleet, file.DESCRIPTOR.services_by_name[name]),))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     try:
