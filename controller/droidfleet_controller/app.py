@@ -25,6 +25,7 @@ from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
+from droidfleet_controller.api.rollouts import RolloutServicer
 from droidfleet_controller.api.server import ApiServer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_controller.artifact_files import ArtifactFiles
@@ -48,6 +49,10 @@ from droidfleet_controller.fleet.targets import Targets
 from droidfleet_controller.http import HttpServer
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.metrics import Metrics
+from droidfleet_controller.rollouts.service import Rollouts
+from droidfleet_controller.rollouts.states import TERMINAL, RolloutState
+from droidfleet_controller.schedules.service import Schedules
+from droidfleet_controller.schedules.timer import SystemTimer
 from droidfleet_controller.settings import ServeSettings
 from droidfleet_controller.store import artifacts, executions, lock
 from droidfleet_controller.store.database import Database, sqlite_url
@@ -168,6 +173,9 @@ class Controller:
         self._groups: Groups
         self._targets: Targets
         self._publisher: Publisher
+        self._cancels: Cancels
+        self._rollouts: Rollouts
+        self._schedules: Schedules
         self._group: asyncio.TaskGroup
 
     async def start(self) -> None:
@@ -185,6 +193,7 @@ class Controller:
             url, name="droidfleet-controller", clock=self._clock, random=self._random, credentials=credentials
         )
         await self._start_dispatch()
+        await self._start_rollouts()
         await self._start_doors(token, words)
         self._metrics.info.labels(version=version("droidfleet")).set(1)
         self._write_serve_file(url)
@@ -286,6 +295,33 @@ class Controller:
         await labels.load()
         await groups.load()
 
+    async def _start_rollouts(self) -> None:
+        database, clock, metrics = self._database, self._clock, self._metrics
+        self._cancels = Cancels(
+            database=database, clock=clock, publisher=self._publisher, broadcast=self._broadcast, metrics=metrics
+        )
+        self._rollouts = Rollouts(
+            database=database,
+            clock=clock,
+            registry=self._registry,
+            targets=self._targets,
+            publisher=self._publisher,
+            broadcast=self._broadcast,
+            cancels=self._cancels,
+            metrics=metrics,
+            retry_budget_percent=self._settings.retry_budget_percent,
+        )
+        self._schedules = Schedules(
+            database=database,
+            clock=clock,
+            rollouts=self._rollouts,
+            timer=SystemTimer(),
+            stored=self._broadcast.events,
+            decided=lambda state: metrics.schedule_occurrences.labels(state=state.value.lower()).inc(),
+        )
+        await self._run(self._rollouts.run(), "rollouts")
+        await self._run(self._schedules.run(), "schedules")
+
     async def _write_what_is_known(self) -> None:
         with suppress(UnavailableError):
             await self._registry.write()
@@ -364,9 +400,6 @@ class Controller:
             publisher=self._publisher,
             broadcast=self._broadcast,
         )
-        cancels = Cancels(
-            database=database, clock=clock, publisher=self._publisher, broadcast=self._broadcast, metrics=metrics
-        )
         library = Library(database=database, clock=clock, broadcast=self._broadcast, words=words)
         tls = (settings.tls_cert, settings.tls_key) if settings.tls_cert and settings.tls_key else None
         self._api = ApiServer(
@@ -386,10 +419,11 @@ class Controller:
             executions=ExecutionServicer(
                 runs=runs,
                 executions=reading,
-                cancels=cancels,
+                cancels=self._cancels,
                 artifacts=Artifacts(database, self._files),
                 broadcast=self._broadcast,
             ),
+            rollouts=RolloutServicer(rollouts=self._rollouts),
             credentials=_server_credentials(tls),
         )
         self._http = HttpServer(
@@ -429,6 +463,10 @@ class Controller:
         counts = self._registry.counts()
         for state in DeviceState:
             self._metrics.devices.labels(state=state.value.lower()).set(counts[state])
+        going_on = self._rollouts.counts()
+        for rollout_state in RolloutState:
+            if rollout_state not in TERMINAL:
+                self._metrics.rollouts.labels(state=rollout_state.value.lower()).set(going_on[rollout_state])
         self._metrics.broker_connected.set(self._bus.connected)
         with suppress(DroidfleetError):
             live = await self._database.run(executions.live_counts)

@@ -16,6 +16,8 @@ from droidfleet.v1 import (
     execution_pb2_grpc,
     fleet_pb2,
     fleet_pb2_grpc,
+    rollout_pb2,
+    rollout_pb2_grpc,
     task_pb2,
     task_pb2_grpc,
 )
@@ -23,6 +25,7 @@ from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
+from droidfleet_controller.api.rollouts import RolloutServicer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_shared.errors import ConflictError
 from droidfleet_shared.net import Endpoint
@@ -41,6 +44,7 @@ SERVICES = (
     device_pb2.DESCRIPTOR.services_by_name["DeviceService"].full_name,
     task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
     execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
+    rollout_pb2.DESCRIPTOR.services_by_name["RolloutService"].full_name,
 )
 
 _OPTIONS = (
@@ -63,6 +67,7 @@ class ApiServer:
         devices: DeviceServicer,
         tasks: TaskServicer,
         executions: ExecutionServicer,
+        rollouts: RolloutServicer,
         credentials: grpc.ServerCredentials | None,
     ) -> None:
         self.endpoint = endpoint
@@ -73,6 +78,7 @@ class ApiServer:
         device_pb2_grpc.add_DeviceServiceServicer_to_server(devices, self._server)
         task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, self._server)
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
+        rollout_pb2_grpc.add_RolloutServiceServicer_to_server(rollouts, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
         names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)  # type: ignore[no-untyped-call]  # untyped

@@ -23,7 +23,6 @@ from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.fleet.targets import Targets
-from droidfleet_controller.ids import new_id
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.rollouts.amounts import Percent
 from droidfleet_controller.rollouts.outcomes import try_ended
@@ -103,6 +102,7 @@ class Following:
         cancels: Cancels,
         metrics: Metrics,
         retry_budget_percent: int,
+        new_id: Callable[[str], str],
         changed: Callable[[str], None],
     ) -> None:
         self._database = database
@@ -114,6 +114,7 @@ class Following:
         self._metrics = metrics
         self._share = Percent(retry_budget_percent * HUNDREDTHS)
         self._budget = RetryBudget(share=self._share)
+        self._new_id = partial(new_id, "x")
         self._changed = changed
         self._open: dict[str, _Followed] = {}
         self._woken = asyncio.Event()
@@ -232,9 +233,11 @@ class Following:
             return
         await self._compare(followed)
         self._tell(followed, plan)
-        decided = plan.decide(self._clock.now(), offline=self._targets.offline(), budget=self._budget, limit=CHUNK)
+        now = self._clock.now()
+        decided = plan.decide(now, offline=self._targets.offline(), budget=self._budget, limit=CHUNK)
         await self._carry_out(followed, decided)
-        if len(decided.starts) >= CHUNK:
+        if decided.changed and decided.look_at is not None and decided.look_at <= now:
+            # More than fits into one transaction.
             followed.is_due = True
             self._woken.set()
 
@@ -248,7 +251,7 @@ class Following:
             self._open.pop(followed.rollout_id, None)
             followed.waits = ()
             return None
-        followed.plan = RolloutPlan(rollout, loaded.members, new_id=partial(new_id, "x"))
+        followed.plan = RolloutPlan(rollout, loaded.members, new_id=self._new_id)
         followed.own = own_places(rollout.spec)
         followed.belonging = {
             member.device
@@ -349,16 +352,16 @@ class Following:
             PreconditionError: its state does not allow it.
             UnavailableError: it could not be written; it may be asked for again.
         """
-        known = self._open.get(rollout_id)
-        followed = known or _Followed(rollout_id)
+        followed = self._open.get(rollout_id) or _Followed(rollout_id)
         async with followed.lock:
             plan = await self._plan_of(followed)
             rollout = followed.rollout
             assert rollout is not None
             if plan is None:
-                plan = RolloutPlan(rollout, (), new_id=partial(new_id, "x"))
-            elif known is None:
-                followed = self._open.setdefault(rollout_id, followed)
+                plan = RolloutPlan(rollout, (), new_id=self._new_id)
+            else:
+                self._open.setdefault(rollout_id, followed)
+            self._tell(followed, plan)
             now = self._clock.now()
             decided = plan.command(
                 control, version=version, now=now, actor=actor, reason=reason, reason_code=reason_code
@@ -388,11 +391,11 @@ class Following:
         if written.changed or written.started:
             self._broadcast.events()
         self._stragglers |= written.more
-        for decision in decided.decisions:
-            metrics.rollout_decisions.labels(rule=decision.rule.value.lower()).inc()
-        for member in decided.members:
-            if member.state is MemberState.ENDED:
-                metrics.rollout_members.labels(outcome=member.outcome.value.lower()).inc()
+        for rule, count in Counter(decision.rule for decision in decided.decisions).items():
+            metrics.rollout_decisions.labels(rule=rule.value.lower()).inc(count)
+        ended = Counter(member.outcome for member in decided.members if member.state is MemberState.ENDED)
+        for outcome, count in ended.items():
+            metrics.rollout_members.labels(outcome=outcome.value.lower()).inc(count)
         metrics.rollout_retries.inc(sum(start.try_number > 1 for start in decided.starts))
         rollout = decided.rollout
         log.info(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.dispatch.window import MAX_REASON
 from droidfleet_controller.fleet.registry import Registry
 from droidfleet_controller.fleet.targets import Targets
+from droidfleet_controller.ids import new_id as random_id
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.rollouts import reading, starting
 from droidfleet_controller.rollouts.check import INVALID_ROLLOUT
@@ -68,11 +69,13 @@ class Rollouts:
         cancels: Cancels,
         metrics: Metrics,
         retry_budget_percent: int = 10,
+        new_id: Callable[[str], str] = random_id,
     ) -> None:
         self._database = database
         self._clock = clock
         self._targets = targets
         self._broadcast = broadcast
+        self._new_id = new_id
         self._preflights = Preflights(database=database, clock=clock, registry=registry, targets=targets)
         self._watchers: dict[str, set[asyncio.Event]] = {}
         self._watching = 0
@@ -85,6 +88,7 @@ class Rollouts:
             cancels=cancels,
             metrics=metrics,
             retry_budget_percent=retry_budget_percent,
+            new_id=new_id,
             changed=self._wake,
         )
 
@@ -166,6 +170,7 @@ class Rollouts:
         return starting.create(
             connection,
             prepared,
+            rollout_id=self._new_id("ro"),
             now=now,
             request_id=request_id,
             actor=actor,
@@ -270,7 +275,7 @@ class Rollouts:
             woken.set()
 
     async def page(self, wanted: RolloutFilter, *, before: int | None, limit: int) -> Sequence[tuple[int, RolloutView]]:
-        """Rollouts with their row numbers, newest first, from before row ``before`` on; nothing is counted about them."""
+        """Rollouts with their row numbers, newest first, from before row ``before`` on; they are not counted."""
         rows = await self._database.run(
             lambda connection: rollouts.page(connection, wanted, before=before, limit=limit)
         )

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from droidfleet_controller.ids import new_id
 from droidfleet_controller.rollouts.issues import SpecIssue
 from droidfleet_controller.rollouts.rollout import (
     DRY_RUN_PLACE,
@@ -48,6 +47,7 @@ def create(
     connection: Connection,
     prepared: Prepared,
     *,
+    rollout_id: str,
     now: datetime,
     request_id: str,
     actor: str,
@@ -57,7 +57,7 @@ def create(
     """Writes a new rollout. Nothing is started yet: that is the planner's."""
     spec = prepared.spec
     rollout = Rollout(
-        rollout_id=new_id("ro"),
+        rollout_id=rollout_id,
         spec=spec,
         subject=prepared.subject,
         state=RolloutState.RUNNING,
@@ -69,7 +69,6 @@ def create(
         intended_at=intended_at,
         actor=actor,
     )
-    rollout_id = rollout.rollout_id
     rollouts.add(connection, rollout, request_id=request_id or rollout_id, digest=prepared.digest)
     rollouts.add_members(connection, rollout_id, _members(rollout, prepared))
     run_values.add_many(
