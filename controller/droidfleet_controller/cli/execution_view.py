@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from droidfleet.v1 import execution_pb2
 
 INDENT = "  "
+USUAL_PRIORITY = 5
 
 
 def execution(item: execution_pb2.Execution) -> RenderableType:
@@ -34,7 +35,9 @@ def execution(item: execution_pb2.Execution) -> RenderableType:
         ("Attempt", cell(str(item.attempt))),
         ("Steps", cell(progress(item))),
         ("In progress", cell(item.current_step_id)),
+        ("Priority", cell("" if item.priority == USUAL_PRIORITY else str(item.priority))),
         ("Cancel asked", cell("yes" if item.cancel_requested else "")),
+        ("Stopped", cell(moment(documents.instant(item.stopped_at)) if item.HasField("stopped_at") else "")),
         # The result says the same, and more.
         ("Reason", cell("" if item.HasField("result") else item.reason)),
         ("Created", cell(moment(documents.instant(item.created_at)))),
@@ -43,6 +46,7 @@ def execution(item: execution_pb2.Execution) -> RenderableType:
         ("Detail", cell(result.detail)),
         ("Message", cell(result.message)),
         ("Failed step", cell(result.failed_step_id)),
+        ("On screen", cell(result.failed_screen)),
         ("Took", cell(duration(documents.milliseconds(result.duration) / 1000) if item.HasField("result") else "")),
         ("Seed", cell(str(result.random_seed) if result.HasField("random_seed") else "")),
     )

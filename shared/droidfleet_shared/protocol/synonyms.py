@@ -40,6 +40,7 @@ FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
         "inputValues": ("values", "parameterValues", "variableValues"),
         "randomSeed": ("seed", "random"),
         "artifacts": ("pictures", "images", "attachments"),
+        "repeatable": ("idempotent", "retryable", "redo", "rerunnable", "safeToRepeat"),
     },
     "step": {
         "id": ("stepId", "name", "key"),
@@ -60,7 +61,7 @@ FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
         "append": ("asList", "collect"),
         "when": ("if", "onlyIf", "runIf"),
         "after": ("verify", "expect", "postcondition", "waitAfter"),
-        "redo": ("retry", "retries", "repeatable", "idempotent"),
+        "redo": ("retry", "retries", "repeat", "idempotent"),
         "onFailure": ("onError", "onFail", "ifFails"),
         "probability": ("chance", "likelihood", "percent"),
         "condition": ("if", "until", "expression", "when"),

@@ -84,6 +84,9 @@ class TaskTemplate(ProtocolModel):
     max_duration_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] | None = Field(
         None, description="Bound on the whole task.", examples=[60_000]
     )
+    repeatable: bool = Field(
+        False, description="Running the task again does no harm, even where it has acted already.", examples=[True]
+    )
 
 
 class Task(TaskTemplate):

@@ -48,21 +48,21 @@ def test_explaining_needs_no_controller(offline: Command) -> None:
     ran = offline("task", "explain", "-", stdin=document())
     assert ran.code == 0
     assert 'tap text "Send"' in ran.out
-    assert "Takes: at most 5 s, 1 effect" in ran.out
+    assert "Takes: at most 8 s, 1 effect" in ran.out
     assert "IRREVERSIBLE_EFFECT" in ran.out
 
 
 def test_explaining_in_chinese(offline: Command) -> None:
     ran = offline("task", "explain", "-", "--lang", "zh", stdin=document())
     assert '点击 文字为 "Send"' in ran.out
-    assert "上限：最多 5 秒，操作 1 次" in ran.out  # noqa: RUF001 - Chinese
+    assert "上限：最多 8 秒，操作 1 次" in ran.out  # noqa: RUF001 - Chinese
 
 
 def test_explaining_for_programs(offline: Command) -> None:
     repeat = {"id": "r", "action": "REPEAT", "maxIterations": 2, "steps": [CLICK]}
     read = json.loads(offline("task", "explain", "-", "-o", "json", stdin=document(repeat)).out)
-    assert read["bound"]["timeMs"] == 10_000
-    assert read["bound"]["text"] == "at most 10 s, 2 effects, hides the keyboard twice"
+    assert read["bound"]["timeMs"] == 13_000
+    assert read["bound"]["text"] == "at most 13 s, 2 effects, hides the keyboard twice"
     assert (read["steps"][0]["steps"][0]["path"], read["steps"][0]["steps"][0]["runs"]) == ("/steps/0/steps/0", 2)
 
 

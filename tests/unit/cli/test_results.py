@@ -106,6 +106,22 @@ def test_the_document_has_what_is_shown(droidfleet: Command, fleet: FakeFleet) -
     }
 
 
+def test_what_failed_where_and_whether_it_acted_is_said(droidfleet: Command, fleet: FakeFleet) -> None:
+    failed = execution_pb2.TaskResult(code="TARGET_NOT_FOUND", failed_screen="com.example.shop/.Basket", acted=False)
+    made = execution(result=failed)
+    made.priority, made.try_number = 9, 2
+    fleet.executions = [made]
+    assert "com.example.shop/.Basket" in droidfleet("execution", "show", "x").out
+    document = json.loads(droidfleet("execution", "show", "x", "-o", "json").out)
+    assert (document["priority"], document["tryNumber"], document["stoppedAt"]) == (9, 2, None)
+    assert (document["result"]["failedScreen"], document["result"]["acted"]) == ("com.example.shop/.Basket", False)
+
+
+def test_of_an_older_agent_it_is_not_known_whether_it_acted(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.executions = [looped()]
+    assert json.loads(droidfleet("execution", "show", "x", "-o", "json").out)["result"]["acted"] is None
+
+
 @pytest.mark.parametrize(
     ("done", "iteration", "shown"), [(3, 0, "3/4"), (4, 0, "4/4"), (57, 11, "57 (round 12)"), (604, 0, "604")]
 )

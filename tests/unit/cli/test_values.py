@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from droidfleet.v1 import execution_pb2, task_pb2
-from droidfleet_controller.cli.commands.run import MAX_SEED
+from droidfleet_controller.cli.commands.run import MAX_PRIORITY, MAX_SEED
+from droidfleet_controller.cli.execution_view import USUAL_PRIORITY
+from droidfleet_controller.dispatch import execution as dispatch
 from droidfleet_shared.protocol import task as protocol
 from support.commandline import Command
 from support.fake_controller import FakeFleet, execution
@@ -58,6 +60,12 @@ def test_without_values_and_seed_none_are_sent(droidfleet: Command, fleet: FakeF
     assert (sent(fleet).input_values_json, sent(fleet).HasField("random_seed")) == ("", False)
 
 
+def test_a_priority_is_sent_where_it_is_given(droidfleet: Command, fleet: FakeFleet, file: str) -> None:
+    fleet.executions = [execution()]
+    droidfleet("task", "run", file, "-d", "phone-01", "--priority", "0", "--no-watch")
+    assert (sent(fleet).priority, sent(fleet).HasField("priority")) == (0, True)
+
+
 def test_a_task_of_the_library_is_run_in_the_revision_that_declared_the_values(
     droidfleet: Command, fleet: FakeFleet
 ) -> None:
@@ -101,3 +109,7 @@ def test_a_secret_that_is_nowhere_is_missing(droidfleet: Command, monkeypatch: p
 
 def test_the_largest_seed_is_the_protocols() -> None:
     assert MAX_SEED == protocol.MAX_SEED
+
+
+def test_priorities_are_the_controllers() -> None:
+    assert (MAX_PRIORITY, USUAL_PRIORITY) == (dispatch.MAX_PRIORITY, dispatch.NORMAL_PRIORITY)

@@ -34,7 +34,7 @@ READ = {"id": "read", "action": "EXTRACT_TEXT", "selector": {"text": "x"}}
 
 VALID = [
     task(),
-    task(revision=7, maxDurationMs=60_000),
+    task(revision=7, maxDurationMs=60_000, repeatable=True),
     task(click(times=3, intervalMs=500, unlessVisible={"text": "In cart"}, label="tap", optional=True)),
     task({"id": "i", "action": "INPUT", "selector": {"focused": True}, "value": "", "clear": False, "submit": True}),
     task({"id": "w", "action": "WAIT", "selector": {"hint": "Search"}, "packageName": "android", "activityName": ".A"}),
@@ -80,6 +80,9 @@ INVALID = [
     (task(revision=1.5), [("/revision", "WRONG_TYPE")]),
     (task(maxDurationMs=999), [("/maxDurationMs", "OUT_OF_RANGE")]),
     (task(maxDurationMs=86_400_001), [("/maxDurationMs", "OUT_OF_RANGE")]),
+    (task(repeatable="yes"), [("/repeatable", "WRONG_TYPE")]),
+    (task(repeatable=None), [("/repeatable", "WRONG_TYPE")]),
+    (task(BACK | {"repeatable": True}), [("/steps/0/repeatable", "UNKNOWN_FIELD")]),
     (task(assignedAgentName="phone-01 "), [("/assignedAgentName", "BAD_VALUE")]),
     (task(inputs={"a": None, "b": "${x}"}), [("/inputs/a", "WRONG_TYPE"), ("/inputs/b", "WRONG_TYPE")]),
     (task(steps=[]), [("/steps", "EMPTY_STEPS")]),

@@ -185,6 +185,8 @@ def test_field_that_stands_already_is_not_suggested() -> None:
             "/steps/0/key",
             "For Back there is the action `BACK`.",
         ),
+        (task(BACK | {"repeatable": True}), "/steps/0/repeatable", "`repeatable` stands at the top of the document."),
+        (task(idempotent=True), "/idempotent", "Did you mean `repeatable`?"),
         (task(timeoutMs=1), "/timeoutMs", "Did you mean `maxDurationMs`?"),
         (asking(text="Done"), "/steps/0/condition/text", 'stands in a selector: `"visible": {"text": ...}`'),
         (click_on(visible={"text": "Done"}), "/steps/0/selector/visible", "Here stands a selector alone"),

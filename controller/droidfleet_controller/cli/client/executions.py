@@ -32,10 +32,13 @@ class ExecutionCalls(Channel):
         expires_in: timedelta | None = None,
         values: Mapping[str, object] | None = None,
         random_seed: int | None = None,
+        priority: int | None = None,
     ) -> execution_pb2.RunTaskResponse:
         """Creates one execution a device, all or none; ``task`` is a reference or a document's text, ``values`` are for
         its inputs."""
-        request = execution_pb2.RunTaskRequest(devices=devices, request_id=request_id, random_seed=random_seed)
+        request = execution_pb2.RunTaskRequest(
+            devices=devices, request_id=request_id, random_seed=random_seed, priority=priority
+        )
         if values:
             request.input_values_json = json.dumps(values, ensure_ascii=False)
         if isinstance(task, execution_pb2.TaskRef):

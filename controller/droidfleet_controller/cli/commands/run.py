@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
+MAX_PRIORITY = 9
+
 MAX_SEED = 2**53 - 1
 """The protocol's (a test compares them); its models take longer to load than all the rest of this program."""
 
@@ -58,6 +60,10 @@ def run_task(
     expires_in: Annotated[
         str, typer.Option(metavar="30s|10m|24h|7d", help="How long it may wait for its start.")
     ] = "24h",
+    priority: Annotated[
+        int | None,
+        typer.Option(min=0, max=MAX_PRIORITY, metavar="0-9", help="The higher one runs first on a device; usual is 5."),
+    ] = None,
     request_id: Annotated[
         str, typer.Option(help="Makes a repeated call harmless: the same id answers with the same executions.")
     ] = "",
@@ -92,8 +98,9 @@ def run_task(
             what, values = _with_values(client, what, given)
             with all_issues(client, what if not values else None):
                 answer = client.run_task(
-                    what, devices=devices, request_id=key, expires_in=expiry, values=values, random_seed=seed
-                )
+                    what, devices=devices, request_id=key, expires_in=expiry, values=values, random_seed=seed,
+                    priority=priority,
+                )  # fmt: skip
         except NotFoundError as error:
             file = f"{task}.json"
             if error.code != "TASK_NOT_FOUND" or not Path(file).is_file():
