@@ -26,6 +26,7 @@ from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
 from droidfleet_controller.api.rollouts import RolloutServicer
+from droidfleet_controller.api.schedules import ScheduleServicer
 from droidfleet_controller.api.server import ApiServer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_controller.artifact_files import ArtifactFiles
@@ -424,6 +425,7 @@ class Controller:
                 broadcast=self._broadcast,
             ),
             rollouts=RolloutServicer(rollouts=self._rollouts),
+            schedules=ScheduleServicer(schedules=self._schedules),
             credentials=_server_credentials(tls),
         )
         self._http = HttpServer(

@@ -42,7 +42,7 @@ def text_place(token: str, *, scope: str) -> str:
     """
     place = _decode(token, scope) if token else ""
     if not isinstance(place, str):
-        raise _bad()
+        raise bad_token()
     return place
 
 
@@ -56,7 +56,7 @@ def number_place(token: str, *, scope: str) -> int | None:
         return None
     place = _decode(token, scope)
     if not isinstance(place, int) or isinstance(place, bool) or not 0 < place < 2**63:
-        raise _bad()
+        raise bad_token()
     return place
 
 
@@ -64,9 +64,9 @@ def _decode(token: str, scope: str) -> object:
     try:
         mark, place = json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
     except (binascii.Error, ValueError, TypeError, RecursionError):
-        raise _bad() from None
+        raise bad_token() from None
     if mark != _mark(scope):
-        raise _bad()
+        raise bad_token()
     return place
 
 
@@ -74,7 +74,8 @@ def _mark(scope: str) -> str:
     return sha256(scope.encode()).hexdigest()[:_MARK_LENGTH]
 
 
-def _bad() -> InvalidInputError:
+def bad_token() -> InvalidInputError:
+    """The error for a token that this list did not give."""
     return InvalidInputError(
         "BAD_PAGE_TOKEN",
         "page_token is not one that this list gave with this filter.",

@@ -9,7 +9,7 @@ from grpc import aio
 
 from droidfleet.v1 import rollout_pb2, rollout_pb2_grpc
 from droidfleet_controller.api import convert_rollout as convert
-from droidfleet_controller.api import pages
+from droidfleet_controller.api import pages, versions
 from droidfleet_controller.rollouts.service import Rollouts
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, RolloutState
 from droidfleet_controller.rollouts.views import MemberFilter, RolloutFilter, StartRollout
@@ -115,14 +115,10 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
     async def ControlRollout(
         self, request: rollout_pb2.ControlRolloutRequest, context: Context
     ) -> rollout_pb2.ControlRolloutResponse:
-        if request.version < 1:
-            raise InvalidInputError(
-                "BAD_VERSION", f"version: the version that you saw, 1 or more, not {request.version}."
-            )
         view = await self._rollouts.control(
             request.rollout_id,
             _control(request.control),
-            version=request.version,
+            version=versions.seen(request.version),
             reason=request.reason,
             actor=context.peer(),
         )

@@ -18,6 +18,8 @@ from droidfleet.v1 import (
     fleet_pb2_grpc,
     rollout_pb2,
     rollout_pb2_grpc,
+    schedule_pb2,
+    schedule_pb2_grpc,
     task_pb2,
     task_pb2_grpc,
 )
@@ -26,6 +28,7 @@ from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
 from droidfleet_controller.api.rollouts import RolloutServicer
+from droidfleet_controller.api.schedules import ScheduleServicer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_shared.errors import ConflictError
 from droidfleet_shared.net import Endpoint
@@ -45,6 +48,7 @@ SERVICES = (
     task_pb2.DESCRIPTOR.services_by_name["TaskService"].full_name,
     execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
     rollout_pb2.DESCRIPTOR.services_by_name["RolloutService"].full_name,
+    schedule_pb2.DESCRIPTOR.services_by_name["ScheduleService"].full_name,
 )
 
 _OPTIONS = (
@@ -68,6 +72,7 @@ class ApiServer:
         tasks: TaskServicer,
         executions: ExecutionServicer,
         rollouts: RolloutServicer,
+        schedules: ScheduleServicer,
         credentials: grpc.ServerCredentials | None,
     ) -> None:
         self.endpoint = endpoint
@@ -79,6 +84,7 @@ class ApiServer:
         task_pb2_grpc.add_TaskServiceServicer_to_server(tasks, self._server)
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
         rollout_pb2_grpc.add_RolloutServiceServicer_to_server(rollouts, self._server)
+        schedule_pb2_grpc.add_ScheduleServiceServicer_to_server(schedules, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
         names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)  # type: ignore[no-untyped-call]  # untyped

@@ -85,6 +85,8 @@ def preview_schedule(
         else:
             text = _text(schedule_document_of(_previewed(client, source), times))
             answer = client.preview_schedule(spec_json=text, count=count, after=since)
+            if not source:
+                answer = _of_times(answer)
     if output is not Output.TABLE:
         emit(documents.preview_document(answer), output)
     else:
@@ -339,6 +341,13 @@ def _document(source: str) -> dict[str, Json]:
 def _stored(item: schedule_pb2.Schedule) -> dict[str, Json]:
     document: dict[str, Json] = json.loads(item.spec_json)
     return document
+
+
+def _of_times(answer: schedule_pb2.PreviewScheduleResponse) -> schedule_pb2.PreviewScheduleResponse:
+    """What was found about the times, where they are all that was asked about."""
+    errors = [issue for issue in answer.errors if not issue.path.startswith("/rollout")]
+    warnings = [issue for issue in answer.warnings if not issue.path.startswith("/rollout")]
+    return type(answer)(valid=not errors, errors=errors, warnings=warnings, occurrences=answer.occurrences)
 
 
 def _previewed(client: ControllerClient, source: str) -> dict[str, Json]:
