@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from droidfleet_controller.rollouts.planner.advance import GATE_PAUSES, end_all, gate_reason, open_wave, stop
+from droidfleet_controller.rollouts.planner.advance import (
+    GATE_PAUSES,
+    end_all,
+    exceeded,
+    gate_reason,
+    open_wave,
+    stop,
+)
 from droidfleet_controller.rollouts.planner.book import Book
 from droidfleet_controller.rollouts.rollout import ALL_CODES, DRY_RUN_WAVE, Rule
 from droidfleet_controller.rollouts.states import TERMINAL, Control, ReasonCode, RolloutState
@@ -67,11 +74,11 @@ def carry_out(book: Book, control: Control, *, actor: str, reason: str, reason_c
         case Control.PAUSE:
             book.move(RolloutState.PAUSED, reason_code or ReasonCode.PAUSED_BY_OPERATOR, said)
         case Control.RESUME:
-            if book.rollout.reason_code is ReasonCode.TOO_MANY_FAILURES:
-                _acknowledge(book)
+            _acknowledge(book)
             book.move(RolloutState.RUNNING)
             book.moving()
         case Control.PROMOTE:
+            _acknowledge(book)
             following = book.next_wave()
             if following is not None:
                 open_wave(book, following)
@@ -124,14 +131,14 @@ def _check_promote(book: Book) -> None:
 
 
 def _acknowledge(book: Book) -> None:
-    """What somebody has seen and resumed does not pause again; one more failure does."""
+    """What somebody has seen and goes on with does not pause again; one more failure does."""
     known = dict(book.rollout.memory.acknowledged)
     for wave in range(DRY_RUN_WAVE + 1, book.rollout.wave + 1):
-        failures = book.tallies[wave].failures
-        codes = (code for code in failures if code in book.gate(wave).max_failures_by_code)
-        if book.tallies[wave].failed:
-            known[wave] = {ALL_CODES: failures[ALL_CODES], **{code: failures[code] for code in codes}}
-    book.remember_acknowledged(known)
+        if exceeded(book, wave) is not None:
+            failures = book.tallies[wave].failures
+            known[wave] = {code: failures[code] for code in (ALL_CODES, *book.gate(wave).max_failures_by_code)}
+    if known != book.rollout.memory.acknowledged:
+        book.remember_acknowledged(known)
 
 
 def _stands(book: Book) -> str:

@@ -26,7 +26,7 @@ from droidfleet_controller.rollouts.planner.retries import RetryBudget
 from droidfleet_controller.rollouts.planner.starts import Starter
 from droidfleet_controller.rollouts.planner.waits import waits
 from droidfleet_controller.rollouts.rollout import Member, Rollout
-from droidfleet_controller.rollouts.states import Control, ReasonCode
+from droidfleet_controller.rollouts.states import TERMINAL, Control, ReasonCode
 
 __all__ = [
     "Change",
@@ -121,7 +121,8 @@ class RolloutPlan:
         commands.carry_out(self._book, control, actor=actor, reason=reason, reason_code=reason_code)
         if self._book.stopping:
             settle(self._book)
-        return self._finish()
+        decided = self._finish()
+        return decided if decided.rollout.state in TERMINAL else replace(decided, look_at=now)
 
     def _take_in(self, budget: RetryBudget) -> None:
         while self._changes:
