@@ -181,30 +181,34 @@ class Following:
     async def _keep_time(self) -> None:
         while True:
             await self._clock.sleep(LOOK_S)
-            now = self._clock.now()
-            differ, self._members_may_differ = self._members_may_differ, False
-            for followed in self._open.values():
-                followed.look_at_members |= differ
-                if followed.look_at is not None and followed.look_at <= now:
-                    followed.is_due = True
-                if followed.compare_at is not None and followed.compare_at <= now:
-                    followed.is_due = True
-                if differ and followed.rollout is not None and _is_continuous(followed.rollout):
-                    followed.is_due = True
-                self._changed(followed.rollout_id)
-            if self._stragglers or any(followed.is_due for followed in self._open.values()):
-                self._woken.set()
+            self.look()
 
     async def _decide(self) -> None:
         while True:
             await self._woken.wait()
             await self._clock.sleep(COALESCE_S)
             self._woken.clear()
-            # One chunk of each, so that none has to wait for all of another.
-            for followed in [each for each in self._open.values() if each.is_due]:
-                await self._turn(followed)
-            if self._stragglers:
-                await self._end_stragglers()
+            await self.decide()
+
+    def look(self) -> None:
+        """Finds out for whom time alone has come, and who may have joined or left."""
+        now = self._clock.now()
+        differ, self._members_may_differ = self._members_may_differ, False
+        for followed in self._open.values():
+            followed.look_at_members |= differ
+            changed = differ and followed.rollout is not None and _is_continuous(followed.rollout)
+            due = (each is not None and each <= now for each in (followed.look_at, followed.compare_at))
+            followed.is_due |= changed or any(due)
+            self._changed(followed.rollout_id)
+        if self._stragglers or any(followed.is_due for followed in self._open.values()):
+            self._woken.set()
+
+    async def decide(self) -> None:
+        """Decides once about each rollout that is due: one chunk, so that none has to wait for all of another."""
+        for followed in [each for each in self._open.values() if each.is_due]:
+            await self._turn(followed)
+        if self._stragglers:
+            await self._end_stragglers()
 
     async def _turn(self, followed: _Followed) -> None:
         try:
