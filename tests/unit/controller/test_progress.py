@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -154,3 +155,15 @@ def test_events_of_another_attempt_are_fenced() -> None:
     for event in history(steps=1, end=StepCode.OK, attempt=2):
         assert apply(current, event, now=NOW).label is Label.FENCED
         assert apply(current, event, now=NOW).execution == current
+
+
+def test_a_step_changes_its_progress_alone() -> None:
+    current = execution(S.RUNNING, accepted_at=NOW, started_at=NOW)
+    later = NOW + timedelta(seconds=5)
+    begun, ended = history(steps=1, end=None)[2:4]
+    assert apply(current, begun, now=later).execution == replace(
+        current, current_step_id="back-0", progress_sequence=3, updated_at=later, version=2
+    )
+    assert apply(current, ended, now=later).execution == replace(
+        current, steps_done=1, progress_sequence=4, updated_at=later, version=2
+    )
