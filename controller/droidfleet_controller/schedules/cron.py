@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import MAXYEAR, date, datetime, time, timedelta
 from functools import lru_cache
@@ -139,8 +140,9 @@ class Cron:
         last = date(min(day.year + SEARCH_YEARS, MAXYEAR), 12, 31)
         while day < last:
             if day.month not in self.months:
-                first = date(day.year + 1, 1, 1) if day.month == 12 else date(day.year, day.month + 1, 1)
-                day = first - _DAY
+                day = day.replace(day=monthrange(day.year, day.month)[1])
+                if day == last:
+                    return None
             day += _DAY
             if self.on_day(day):
                 return day
