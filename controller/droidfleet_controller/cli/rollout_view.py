@@ -34,6 +34,9 @@ FAILED = frozenset({"FAILED", "TIMED_OUT", "SILENT", "UNKNOWN", "REJECTED", "EXP
 
 DRY_RUN = 0
 
+SAID_BY_THE_STATE = "PAUSED"
+"""A reason to wait that the state and its reason have said already."""
+
 _STYLES = {
     **STYLES,
     "AWAITING_APPROVAL": "yellow",
@@ -171,25 +174,28 @@ def signature(item: rollout_pb2.FailureSignature) -> str:
 
 
 def what_next(item: rollout_pb2.Rollout) -> list[str]:
-    """The commands that make sense now."""
+    """The commands that make sense now, each with what it is for."""
 
-    def command(word: str) -> str:
-        return f"droidfleet rollout {word} {item.rollout_id}"
+    def line(purpose: str, command: str, options: str = "") -> str:
+        return f"{purpose}: droidfleet rollout {command} {item.rollout_id}{options}"
 
+    end = line("End it", "cancel")
     match documents.rollout_state(item):
         case "RUNNING":
-            return [f"Hold it: {command('pause')}    end it: {command('cancel')}"]
+            return [line("Hold it", "pause"), end]
         case "AWAITING_APPROVAL":
-            return [f"Open the next wave: {command('promote')}    end it: {command('cancel')}"]
+            return [line("Open the next wave", "promote"), end]
         case "PAUSED":
             return [
-                f"Why: {command('explain')}    go on: {command('resume')}",
-                f"Open the next wave all the same: {command('promote')}    end it: {command('cancel')}",
+                line("Why", "explain"),
+                line("Go on", "resume"),
+                line("Open the next wave all the same", "promote"),
+                end,
             ]
         case "CANCELLING":
-            return [f"Without waiting for the phones: {command('abort')}"]
+            return [line("Without waiting for the phones", "abort")]
         case _:
-            return [f"All of it as a file: {command('report')} -f html -o report.html"]
+            return [line("All of it as a file", "report", " -f html -o report.html")]
 
 
 def _gate(item: rollout_pb2.Rollout) -> list[Text]:
@@ -203,6 +209,8 @@ def _gate(item: rollout_pb2.Rollout) -> list[Text]:
 def _waits(item: rollout_pb2.Rollout) -> list[Text]:
     found = []
     for wait in item.waits:
+        if wait.why == SAID_BY_THE_STATE:
+            continue
         at = instant(wait.until)
         found.append(cell(f"{wait.sentence}{f' (until {moment(at)})' if at is not None else ''}"))
     return found
@@ -215,12 +223,15 @@ def _rates(item: rollout_pb2.Rollout) -> list[Text]:
 
 
 def _confirmation(item: rollout_pb2.Rollout) -> list[Text]:
-    return [cell(confirmation(item), "yellow")] if item.HasField("confirmation") else []
+    found = confirmation(item)
+    return [cell(found, "yellow")] if found else []
 
 
 def confirmation(item: rollout_pb2.Rollout) -> str:
-    """``confirmed on 37 of 40, 3 offline``."""
+    """``confirmed on 37 of 40, 3 offline``; empty where nothing has to be."""
     found = item.confirmation
+    if not found.asked:
+        return ""
     offline = f", {found.offline} offline" if found.offline else ""
     return f"confirmed on {found.confirmed} of {found.asked}{offline}"
 
@@ -282,15 +293,15 @@ def membership(items: Iterable[rollout_pb2.RolloutMembershipChange]) -> Table:
     return made
 
 
-def plan(item: rollout_pb2.RolloutPlan) -> Group:
-    """What a rollout would do."""
+def plan(item: rollout_pb2.RolloutPlan, *, example: bool) -> Group:
+    """What a rollout would do. ``example``: which phones are in which wave is known when it has its id only."""
     top = facts(
         ("Task", cell(f"{item.task_id} r{item.revision}")),
         ("Phones", cell(_phones(item))),
         ("Offline", cell(_names(item.offline))),
         ("One run", cell(f"at most {duration(item.bound_s)}" if item.bound_s else "")),
     )
-    made = table("Wave", "Phones", "Which", "Gate")
+    made = table("Wave", "Phones", "For example" if example else "Which", "Gate")
     for wave in item.waves:
         made.add_row(
             cell(wave_name(wave.number)), cell(str(len(wave.devices))), cell(_names(wave.devices)), cell(wave.gate)

@@ -26,6 +26,12 @@ LINE_S = 2.0
 """Between two lines that only count; what changes otherwise has its line at once."""
 
 
+CLOSED = "CLOSED"
+
+SAID_OTHERWISE = frozenset({"RESULTS", view.SAID_BY_THE_STATE})
+"""Reasons to wait that counts and states tell."""
+
+
 class Until(StrEnum):
     """How long to watch."""
 
@@ -47,21 +53,18 @@ class Progress:
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._said: dict[str, str] = {}
+        self._waits: set[str] = set()
         self._counted_at = float("-inf")
 
     def lines(self, item: rollout_pb2.Rollout) -> list[str]:
         """The lines that this version adds: states and reasons when they change, counts now and then."""
-        found = [
-            *self._changed("", _state_line(item)),
-            *(
-                line
-                for wave in item.waves
-                for line in self._changed(f"wave {wave.number}", f"{_wave_of(wave)} {documents.wave_state(wave)}")
-                if documents.wave_state(wave) != "CLOSED"
-            ),
-            *(line for wait in item.waits for line in self._changed(f"wait {wait.why}", f"waits: {wait.sentence}")),
-            *(self._changed("confirmation", view.confirmation(item)) if item.HasField("confirmation") else ()),
-        ]
+        found = self._changed("state", _state_line(item))
+        for wave in item.waves:
+            state = documents.wave_state(wave)
+            found += self._changed(f"state of {wave.number}", "" if state == CLOSED else f"{_wave_of(wave)} {state}")
+        found += [f"waits: {wait.sentence}" for wait in item.waits if wait.why not in self._waits | SAID_OTHERWISE]
+        self._waits = {wait.why for wait in item.waits}
+        found += self._changed("confirmation", view.confirmation(item))
         now = self._monotonic()
         if found or now - self._counted_at >= LINE_S:
             counts = [line for wave in item.waves for line in self._changed(f"count {wave.number}", _count_line(wave))]

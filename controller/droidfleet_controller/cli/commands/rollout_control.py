@@ -98,7 +98,7 @@ def _control(rollout_id: str, control: rollout_pb2.RolloutControl.ValueType, fla
         emit(documents.rollout_document(item), flags.output)
         return
     note(f"{item.rollout_id}: {documents.rollout_state(item)}{f', {item.reason}' if item.reason else ''}")
-    if item.HasField("confirmation"):
+    if view.confirmation(item):
         note(view.confirmation(item))
     for hint in view.what_next(item):
         note(hint)

@@ -23,6 +23,8 @@ from droidfleet_shared.errors import DroidfleetError, InvalidInputError, Unavail
 from droidfleet_shared.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from droidfleet.v1 import rollout_pb2
     from droidfleet_shared.protocol.pointers import Json
 
@@ -71,7 +73,7 @@ def plan_rollout(
         emit(rollout_documents.plan_document(answer), output)
     else:
         if answer.HasField("plan"):
-            show(rollout_view.plan(answer.plan))
+            show(rollout_view.plan(answer.plan, example=_is_example(made)))
             sys.stdout.write("\n")
         print_issues(source, answer.errors, answer.warnings, output)
     if not answer.valid:
@@ -122,7 +124,7 @@ def start_rollout(
             )
         # What was shown is what starts, whatever is saved meanwhile.
         made["revision"] = answer.plan.revision
-        _show_plan(answer)
+        _show_plan(answer, example=_is_example(made))
         if not yes and _person_is_there() and not typer.confirm("Start it?", err=True):
             note("Nothing was started.")
             raise typer.Exit(ExitCode.REFUSED)
@@ -175,8 +177,13 @@ def _start(client: ControllerClient, made: dict[str, Json], key: str) -> rollout
         raise UnavailableError(error.code, error.message, hint=again) from error
 
 
-def _show_plan(answer: rollout_pb2.PlanRolloutResponse) -> None:
-    show(rollout_view.plan(answer.plan), stderr=True)
+def _is_example(document: Mapping[str, Json]) -> bool:
+    """The order by hash follows from the rollout's id."""
+    return document.get("order", "HASH") == "HASH"
+
+
+def _show_plan(answer: rollout_pb2.PlanRolloutResponse, *, example: bool) -> None:
+    show(rollout_view.plan(answer.plan, example=example), stderr=True)
     for issue in answer.warnings:
         sys.stderr.write(f"warning: {issue_text(issue)}\n")
 
