@@ -129,7 +129,7 @@ class Labels:
 def _key_issue(key: str) -> Issue | None:
     if is_built_in(key):
         hint = "What the agent reports is not set by hand; choose another key."
-        return Issue(key, "BAD_LABEL", f"{key} is a built-in fact (see docs/groups.md)", hint)
+        return Issue(key, "BAD_LABEL", "this is a built-in fact (see docs/groups.md), and no label", hint)
     if len(key) > MAX_KEY or not KEY.fullmatch(key):
         message = f"a key is 1 to {MAX_KEY} characters: a letter, then letters, digits and _ . / -"
         return Issue(key, "BAD_LABEL", message)
