@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from droidfleet_controller.dispatch.deadlines import (
     Verdict,
     first_check,
     judge,
+    take_on_by,
 )
 from droidfleet_controller.dispatch.states import LIVE, TERMINAL, ExecutionState
 from unit.controller.builders import EXPIRES, NOW, execution
@@ -51,6 +53,27 @@ def test_an_assigned_execution_of_a_heard_agent_is_waited_for_much_longer() -> N
     judgement = judge(withdrawn, agent_silent=False, now=now + HEARD_MARGIN)
     assert judgement.verdict is Verdict.LOSE
     assert judgement.reason.startswith("NEVER_REPORTED: ")
+
+
+def test_an_assigned_execution_has_its_own_time_to_be_taken_on() -> None:
+    assigned = replace(execution(S.ASSIGNED), accept_within_s=60)
+    limit = NOW + timedelta(seconds=60)
+    assert first_check(assigned) == take_on_by(assigned) == limit
+    assert judge(assigned, agent_silent=True, now=limit - MOMENT).verdict is Verdict.WAIT
+    judgement = judge(replace(assigned, check_at=limit), agent_silent=True, now=limit)
+    assert (judgement.verdict, judgement.check_at) == (Verdict.WITHDRAW, limit + START_GRACE)
+    judgement = judge(replace(assigned, check_at=limit + START_GRACE), agent_silent=True, now=limit + START_GRACE)
+    assert judgement.verdict is Verdict.LOSE
+
+
+def test_the_time_to_be_taken_on_never_goes_beyond_the_expiry() -> None:
+    assert take_on_by(replace(execution(S.ASSIGNED), accept_within_s=1e9)) == EXPIRES
+
+
+@pytest.mark.parametrize("state", [S.QUEUED, S.ACCEPTED, S.RUNNING])
+def test_the_time_to_be_taken_on_is_of_assigned_ones_alone(state: ExecutionState) -> None:
+    without = execution(state, started_at=NOW)
+    assert first_check(replace(without, accept_within_s=1)) == first_check(without)
 
 
 def test_a_running_execution_is_lost_when_its_bound_has_passed_and_the_agent_is_silent() -> None:

@@ -20,6 +20,7 @@ Query = Callable[[Connection], object]
 BUSY: dict[str, Query] = {
     "lines": lambda connection: executions.lines(connection, ["a", "b"], limit=4),
     "find": lambda connection: executions.find(connection, ["x-1", "x-2"]),
+    "fenced": lambda connection: executions.fenced(connection, ["a", "b"]),
     "due": lambda connection: executions.due(connection, NOW, limit=10),
     "backlog": lambda connection: executions.backlog(connection, ["a"]),
     "live counts": executions.live_counts,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
+from droidfleet_controller.dispatch import assign
 from droidfleet_controller.dispatch.deadlines import RUN_MARGIN, START_GRACE
 from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.dispatch.window import Document
+from droidfleet_controller.store import executions, texts
 from droidfleet_shared.bus.messages import WINDOW, Wanted
 from droidfleet_shared.errors import NotFoundError
 from droidfleet_shared.protocol.codes import StepCode
-from unit.controller.builders import beat
+from support.controller import document
+from unit.controller.builders import beat, execution
 from unit.controller.dispatching import HEARTBEAT_S, Dispatch, dispatching
-from unit.controller.said import accepted, finished, started
+from unit.controller.said import accepted, finished, rejected, started
 
 S = ExecutionState
 HOUR_S = 3_600.0
@@ -22,6 +28,22 @@ HOUR_S = 3_600.0
 
 async def begun(dispatch: Dispatch) -> str:
     return (await dispatch.run("phone-01")).executions[0].execution_id
+
+
+async def assigned_within(dispatch: Dispatch, *, seconds: float) -> str:
+    """An execution with a time to be taken on, as rollouts make them."""
+    now = dispatch.clock.now()
+    expires = now + timedelta(hours=1)
+    fresh = replace(execution(S.QUEUED, sha256="", add_name=True), accept_within_s=seconds, check_at=expires)
+
+    def assign_it(connection: Connection) -> tuple[Document, ...]:
+        text = replace(fresh.text, sha256=texts.keep(connection, document()))
+        assigned = assign.refresh(connection, ["phone-01"], now=now, fresh=[replace(fresh, text=text)])
+        executions.add(connection, assigned.fresh)
+        return assigned.documents
+
+    dispatch.publisher.submit(await dispatch.database.run(assign_it))
+    return fresh.execution_id
 
 
 async def test_a_queued_execution_is_cancelled_at_once(tmp_path: Path) -> None:
@@ -100,6 +122,39 @@ async def test_an_assigned_execution_is_withdrawn_then_lost(tmp_path: Path) -> N
         ended = await dispatch.get(mine)
         assert (ended.state, ended.reason.split(":")[0]) == (S.LOST, "AGENT_SILENT")
         assert dispatch.document().executions == ()
+
+
+async def test_an_execution_that_nobody_takes_on_in_its_time_is_withdrawn_then_lost(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        mine = await assigned_within(dispatch, seconds=90)
+        dispatch.clock.advance(89)
+        await dispatch.sweeper.sweep()
+        assert dispatch.document().executions[0].start_within_s == HOUR_S - 89
+        dispatch.clock.advance(1)
+        await dispatch.sweeper.sweep()
+        assert dispatch.document().executions[0].start_within_s == 0
+        dispatch.clock.advance(START_GRACE.total_seconds())
+        await dispatch.sweeper.sweep()
+        assert (await dispatch.get(mine)).state is S.LOST
+
+
+async def test_an_agent_that_hears_of_it_too_late_refuses_it(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        mine = await assigned_within(dispatch, seconds=90)
+        dispatch.clock.advance(90)
+        await dispatch.sweeper.sweep()
+        await dispatch.deliver(rejected(mine, "START_EXPIRED"))
+        assert (await dispatch.get(mine)).state is S.EXPIRED
+
+
+async def test_an_execution_that_was_taken_on_in_time_has_until_its_expiry_to_start(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        mine = await assigned_within(dispatch, seconds=90)
+        await dispatch.deliver(accepted(mine))
+        dispatch.clock.advance(HOUR_S / 2)
+        await dispatch.sweeper.sweep()
+        assert (await dispatch.get(mine)).state is S.ACCEPTED
+        assert dispatch.document().executions[0].start_within_s == HOUR_S / 2
 
 
 async def test_a_running_execution_of_a_silent_agent_is_lost_and_found(tmp_path: Path) -> None:

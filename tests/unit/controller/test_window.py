@@ -100,6 +100,15 @@ def test_the_time_to_start_is_counted_from_the_publication_and_never_negative() 
     assert late.executions[0].start_within_s == 0
 
 
+def test_one_that_should_have_been_taken_on_has_no_time_left_to_start() -> None:
+    entry = listed(1, document())
+    late = replace(entry, execution=replace(entry.execution, accept_within_s=60))
+    taken_on = replace(late, execution=replace(late.execution, state=ExecutionState.ACCEPTED))
+    made = Document("phone-01", 1, (late, taken_on), ()).encode(NOW + timedelta(seconds=60))
+    waiting, accepted = DesiredState.decode(made).executions
+    assert (waiting.start_within_s, accepted.start_within_s) == (0, 3_540)
+
+
 def test_a_template_becomes_a_valid_task_of_its_agent() -> None:
     text = address(document(), agent='a "quoted" näme', revision=3)
     task = validate_task(text).require()
