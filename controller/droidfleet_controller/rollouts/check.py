@@ -6,18 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
-from droidfleet_controller.rollouts.documents import in_order, read
-from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue, cut
+from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue
 from droidfleet_controller.rollouts.spec import MAX_MEMBERS, RolloutSpec, Target, Wave, Window
 from droidfleet_controller.rollouts.waves import sizes
-from droidfleet_controller.schedules import windows
-from droidfleet_controller.schedules.cron import CronError, parse
+from droidfleet_controller.schedules.cron import Cron, CronError, parse
 from droidfleet_controller.schedules.zones import UnknownZoneError, zone
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.pointers import Json
 from droidfleet_shared.protocol.suggestions import nearest
 from droidfleet_shared.protocol.wording import listed, name
 
@@ -26,25 +21,7 @@ INVALID_ROLLOUT = "INVALID_ROLLOUT"
 _ONE_TARGET = "Choose one of `devices`, `group` and `query`."
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRollout:
-    """What was read. ``spec`` is there when its shape is right; it may be carried out when ``errors`` is empty too."""
-
-    spec: RolloutSpec | None
-    errors: tuple[SpecIssue, ...] = ()
-    document: Json = None
-
-
-def check(text: str, *, now: datetime) -> CheckedRollout:
-    """Reads and checks a document. Never raises for bad input."""
-    found = read(text, RolloutSpec)
-    if found.model is None:
-        return CheckedRollout(None, found.issues, found.document)
-    errors = in_order(rules(found.model, now=now), found.document)
-    return CheckedRollout(found.model, cut(errors), found.document)
-
-
-def rules(spec: RolloutSpec, *, now: datetime) -> Iterator[SpecIssue]:
+def rules(spec: RolloutSpec) -> Iterator[SpecIssue]:
     """What is wrong with a document whose shape is right."""
     yield from _target(spec.target)
     yield from _gates(spec.waves)
@@ -53,7 +30,7 @@ def rules(spec: RolloutSpec, *, now: datetime) -> Iterator[SpecIssue]:
         message = f"`base` ({rate.base}) is above `limit` ({rate.limit})"
         yield SpecIssue("/ratePerMinute/base", IssueCode.CONFLICTING_FIELDS, message, "Lower it, or raise the limit.")
     if spec.window is not None:
-        yield from _window(spec.window, now)
+        yield from _window(spec.window)
 
 
 def _target(target: Target) -> Iterator[SpecIssue]:
@@ -92,20 +69,18 @@ def wave_issues(waves: Sequence[Wave], members: int) -> tuple[SpecIssue, ...]:
     return sizes((*waves[:-1], Wave()), MAX_MEMBERS).issues
 
 
-def _window(window: Window, now: datetime) -> Iterator[SpecIssue]:
-    fits = True
+def _window(window: Window) -> Iterator[SpecIssue]:
+    read: list[Cron] = []
     for field, expression in (("start", window.start), ("stop", window.stop)):
         try:
-            parse(expression)
+            read.append(parse(expression))
         except CronError as error:
-            fits = False
             code = IssueCode.NEVER_FIRES if error.never else IssueCode.BAD_CRON
             yield SpecIssue(f"/window/{field}", code, error.told(expression), error.hint)
     try:
         zone(window.time_zone)
     except UnknownZoneError as error:
-        fits = False
         yield SpecIssue("/window/timeZone", IssueCode.UNKNOWN_ZONE, error.problem, error.hint)
-    if fits and not windows.is_open(window, now) and windows.next_opening(window, now) is None:
-        message = "whenever the window opens it closes at the same instant, so it is never open"
-        yield SpecIssue("/window/stop", IssueCode.BAD_WINDOW, message, "Write a later stop, for example `0 6 * * *`.")
+    if len(read) == 2 and read[0].same_times(read[1]):
+        message = f"the window opens and closes at the same times ({name(window.stop)}), so it says nothing"
+        yield SpecIssue("/window/stop", IssueCode.BAD_WINDOW, message, "Write when it closes, or leave it out.")

@@ -6,6 +6,7 @@ its place. Values of inputs are never repeated: they may be secrets.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -222,7 +223,7 @@ def _about(around: type[BaseModel] | None, field: str) -> str:
     info = around.model_fields.get(_fields(around).get(field, "")) if around else None
     if info is None:
         return ""
-    example = f" For example `{info.examples[0]}`." if info.examples else ""
+    example = f" For example `{json.dumps(info.examples[0], ensure_ascii=False)}`." if info.examples else ""
     return (info.description or "") + example
 
 

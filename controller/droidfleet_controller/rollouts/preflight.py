@@ -28,7 +28,6 @@ from droidfleet_controller.store import executions, tasks
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.tasks.library import task_not_found
 from droidfleet_controller.tasks.template import StoredTask
-from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError, NotFoundError
 from droidfleet_shared.protocol.pointers import Json, pointer
 from droidfleet_shared.protocol.task import TaskTemplate
@@ -58,9 +57,8 @@ class Looked:
 class Preflights:
     """Looks at documents before anything is begun with them."""
 
-    def __init__(self, *, database: Database, clock: Clock, registry: Registry, targets: Targets) -> None:
+    def __init__(self, *, database: Database, registry: Registry, targets: Targets) -> None:
         self._database = database
-        self._clock = clock
         self._registry = registry
         self._targets = targets
 
@@ -77,7 +75,7 @@ class Preflights:
 
     async def look(self, spec: RolloutSpec) -> Looked:
         """What is wrong with a document whose shape is right, and what it would do."""
-        looked = Looked(errors=list(rules(spec, now=self._clock.now())))
+        looked = Looked(errors=list(rules(spec)))
         devices: list[str] = []
         if not any(issue.path.startswith("/target") for issue in looked.errors):
             devices = self._members(spec, looked)

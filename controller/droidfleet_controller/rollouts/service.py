@@ -76,7 +76,7 @@ class Rollouts:
         self._targets = targets
         self._broadcast = broadcast
         self._new_id = new_id
-        self._preflights = Preflights(database=database, clock=clock, registry=registry, targets=targets)
+        self._preflights = Preflights(database=database, registry=registry, targets=targets)
         self._watchers: dict[str, set[asyncio.Event]] = {}
         self._watching = 0
         self._following = Following(

@@ -238,16 +238,22 @@ class RolloutSpec(SpecModel):
     """A rollout, as asked for."""
 
     name: Annotated[str, Field(max_length=MAX_TEXT)] = Field("", description="For people.")
-    task: TaskId
+    task: TaskId = Field(description="A task of the library.", examples=["buy-tea"])
     revision: Annotated[int, Field(ge=0)] = Field(0, description="0: the newest when the rollout starts.")
-    target: Target
+    target: Target = Field(description="Which phones.", examples=[{"query": "site=berlin, !retired"}])
     membership: Membership = Field(Membership.SNAPSHOT, strict=False)
     order: Order = Field(Order.HASH, strict=False)
-    waves: Annotated[tuple[Wave, ...], Field(min_length=1, max_length=MAX_WAVES, strict=False)] = (Wave(),)
+    waves: Annotated[tuple[Wave, ...], Field(min_length=1, max_length=MAX_WAVES, strict=False)] = Field(
+        (Wave(),),
+        description="One after the other; left out: one wave of all.",
+        examples=[[{"size": 1}, {"size": "10%"}, {}]],
+    )
     max_concurrent: Annotated[int, Field(ge=1, le=MAX_MEMBERS)] | None = Field(
         None, description="Executions of this rollout at a time; left out: no limit."
     )
-    rate_per_minute: Annotated[int, Field(ge=1, le=MAX_RATE)] | Rate | None = None
+    rate_per_minute: Annotated[int, Field(ge=1, le=MAX_RATE)] | Rate | None = Field(
+        None, description="Executions begun in any 60 seconds, a number or one that grows; left out: no limit."
+    )
     retry: Retry = Field(default_factory=Retry)
     offline: Offline = Field(Offline.WAIT, strict=False)
     deadlines: Deadlines = Field(default_factory=Deadlines)
@@ -263,4 +269,6 @@ class RolloutSpec(SpecModel):
     device_inputs: dict[AgentName, dict[str, JsonValue]] = Field(
         default_factory=dict, max_length=MAX_MEMBERS, description="Values for single phones; they go over `inputs`."
     )
-    random_seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = None
+    random_seed: Annotated[int, Field(ge=0, le=2**53 - 1)] | None = Field(
+        None, description="For all phones; left out: each draws its own."
+    )
