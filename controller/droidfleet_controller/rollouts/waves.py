@@ -145,7 +145,9 @@ def _size(
                     "Leave this wave out." if left == 0 else f"Make it {left} or less, or the waves before it smaller.",
                 )
         case Percent():
-            wanted = min(max(1, size.of_up(members)), left)
+            wanted = max(1, size.of_up(members))
+            if not last or left == 0:
+                wanted = min(wanted, left)
         case _:
             assert_never(size)
     if last and wanted != left:

@@ -51,8 +51,8 @@ class Starter:
                 going = self._without(member)
                 if going is None:
                     ended = True
-                    if exceeded(book, member.wave):
-                        break
+                    if exceeded(book, member.wave) or book.tallies[member.wave].complete:
+                        break  # its gate comes first
                     continue
                 member = going
             self._begin(member)
