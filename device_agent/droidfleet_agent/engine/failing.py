@@ -31,7 +31,7 @@ def last_screen(run: StepRun) -> str:
 
 
 async def look_at_failure(context: RunContext, run: StepRun, code: StepCode) -> str:
-    """What is in front, as ``package/activity``, or the package alone; empty: not known. The picture, if there is one,
+    """What is in front, as ``package/.Activity``, or the package alone; empty: not known. The picture, if there is one,
     becomes an artifact of the step. None is taken of a task with secrets, which the screen may show."""
     deadline = context.deadline.at_most(FAILURE_LOOK_MS / 1000)
     if code in NOBODY_THERE or deadline.passed:
@@ -49,4 +49,5 @@ async def look_at_failure(context: RunContext, run: StepRun, code: StepCode) -> 
 
 
 def _screen(package: str, activity: str) -> str:
-    return f"{package}/{activity}" if package and activity else package
+    own = activity.startswith(f"{package}.")
+    return f"{package}/{activity.removeprefix(package) if own else activity}" if package and activity else package

@@ -86,7 +86,7 @@ class TaskResult(ResultModel):
     message: str = ""
     failed_step_id: str | None = None
     failed_screen: str = Field(
-        "", description="What was in front when that step failed: `package/activity`, or the package alone."
+        "", description="What was in front when that step failed: `package/.Activity`, or the package alone."
     )
     acted: bool | None = Field(
         None,
