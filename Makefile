@@ -58,6 +58,10 @@ bench: install ## Measure, as ratios within one run; writes build/bench.json and
 simulate: install ## Live through SEEDS simulated worlds from FIRST on (2000 from 0); a failing one prints its history.
 	PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0)
 
+.PHONY: oracle
+oracle: install ## Hold the planner of rollouts against a slow oracle in CASES random rollouts (1000000).
+	PYTHONPATH=tests $(BIN)/python -m oracle $(CASES)
+
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated.
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
