@@ -23,7 +23,7 @@ JsonSchema = dict[str, Any]
 FILES: dict[str, type[TaskTemplate]] = {"task.schema.json": Task, "template.schema.json": TaskTemplate}
 
 
-class _Generator(GenerateJsonSchema):
+class Generator(GenerateJsonSchema):
     """An optional field is left out, never null; names have a form; titles that only repeat the name are noise."""
 
     schema_dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -50,8 +50,8 @@ class _Generator(GenerateJsonSchema):
 @lru_cache
 def schema_of(model: type[TaskTemplate]) -> JsonSchema:
     """The schema of a model, as a tree. Shared: do not change it."""
-    described = model.model_json_schema(by_alias=True, schema_generator=_Generator)
-    return {"$schema": _Generator.schema_dialect, **described}
+    described = model.model_json_schema(by_alias=True, schema_generator=Generator)
+    return {"$schema": Generator.schema_dialect, **described}
 
 
 def schema_text(model: type[TaskTemplate]) -> str:
