@@ -28,16 +28,17 @@ class Situation:
     """Everything that the decision is taken on.
 
     ``document``: the newest one, or None before any was read. ``forgotten``: assigned attempts that were here, recorded
-    and dropped. ``running``: what runs now. ``may_start``: the name is granted, the phone is there, and nobody stops
-    the agent. ``late``: accepted attempts that may not begin any more. ``unheard``: ended attempts whose result was
-    sent and is not recorded after the time that this should take. ``judge``: says why an assignment must be refused, if
-    it must.
+    and dropped. ``running``: what runs now; ``broke``: attempts that this process ran and whose run ended by a defect.
+    ``may_start``: the name is granted, the phone is there, and nobody stops the agent. ``late``: accepted attempts that
+    may not begin any more. ``unheard``: ended attempts whose result was sent and is not recorded after the time that
+    this should take. ``judge``: says why an assignment must be refused, if it must.
     """
 
     document: DesiredState | None
     attempts: Sequence[Attempt]
     forgotten: frozenset[Key]
     running: Key | None
+    broke: frozenset[Key]
     may_start: bool
     late: frozenset[Key]
     unheard: frozenset[Key]
@@ -84,9 +85,11 @@ class CancelRunning:
 
 @dataclass(frozen=True, slots=True)
 class EndInterrupted:
-    """End an attempt that began and that nothing runs any more: a crash lies between. It never begins again."""
+    """End an attempt that began and that nothing runs any more: a crash lies between, and nobody goes on with it."""
 
     attempt: Attempt
+    reason: str = ""
+    """Why it is not gone on with, where somebody does not want it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin an accepted attempt."""
+    """Begin an accepted attempt, or go on with one that an earlier process began."""
 
     attempt: Attempt
 
@@ -114,6 +117,9 @@ Written = TakeOn | Refuse | Expire | AnswerCancelled | EndInterrupted
 """Actions that are an event in the journal, and nothing else."""
 
 Action = Written | CancelRunning | ReportAgain | Forget | Start
+
+MAX_RESTARTS = 3
+"""How often an attempt is gone on with: a task that ends its agent each time is not the way out of it."""
 
 CANCEL_WANTED = "asked for through the controller."
 NOT_ASSIGNED = "no longer assigned to this agent."
@@ -177,7 +183,9 @@ def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -
                 return [AnswerCancelled(attempt.ref, unwanted)]
             return [Expire(attempt.ref)] if name in situation.late else []
         case Phase.RUNNING:
-            return [EndInterrupted(attempt)]
+            goes_on = bool(attempt.trail_length) and attempt.restarts < MAX_RESTARTS
+            over = unwanted or name in situation.broke or not goes_on
+            return [EndInterrupted(attempt, unwanted)] if over else []
         case Phase.ENDED:
             return [ReportAgain(attempt)] if name in situation.unheard else []
         case _:
@@ -191,11 +199,14 @@ def _cancel_reason(wanted: Assignment) -> str:
 
 
 def _next(situation: Situation, known: dict[Key, Attempt]) -> Attempt | None:
-    """The first execution of the document that may begin now."""
+    """What may begin or go on now: first what an earlier process began, then in the order of the document."""
     if situation.document is None or situation.running is not None or not situation.may_start:
         return None
-    for assignment in situation.document.executions:
-        attempt = known.get(key(assignment))
+    assigned = [(assignment, known.get(key(assignment))) for assignment in situation.document.executions]
+    for assignment, attempt in assigned:
+        if attempt is not None and attempt.phase is Phase.RUNNING and assignment.wanted is Wanted.RUN:
+            return attempt
+    for assignment, attempt in assigned:
         startable = attempt is not None and attempt.phase is Phase.ACCEPTED and key(assignment) not in situation.late
         if startable and assignment.wanted is Wanted.RUN:
             return attempt

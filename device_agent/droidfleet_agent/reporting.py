@@ -6,10 +6,11 @@ Never sends anything: the outbox does (`link.outbox`).
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from droidfleet_agent.engine.control import RunObserver
+from droidfleet_agent.engine.trail import Decided, Ended
 from droidfleet_agent.journal.port import Journal, JournalFullError
 from droidfleet_shared.artifacts import MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS
 from droidfleet_shared.bus.messages import (
@@ -20,6 +21,7 @@ from droidfleet_shared.bus.messages import (
     ExecutionFinished,
     ExecutionRef,
     ExecutionRejected,
+    ExecutionResumed,
     ExecutionStarted,
     StepFinished,
     StepStarted,
@@ -70,6 +72,17 @@ class Reporter:
             sequence=sequence,
             at=at,
             random_seed=random_seed,
+        )
+
+    def resumed(self, ref: ExecutionRef, *, restarts: int) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionResumed(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            restarts=restarts,
         )
 
     def step_started(self, ref: ExecutionRef, step_id: str, path: str) -> Make:
@@ -165,9 +178,16 @@ class JournalObserver(RunObserver):
         self._artifact_bytes += len(data)
         self._written()
 
-    async def step_finished(self, result: StepResult) -> None:
+    async def step_resumed(self, step_id: str, path: str) -> None:
+        self._open.append((step_id, path))
+
+    async def decided(self, decision: Decided) -> None:
+        await self._journal.note(self._ref, decision)
+
+    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
         self._open.pop()
-        await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result))
+        ended = Ended(result=result, outputs=dict(outputs))
+        await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result), trail=ended)
         self._written()
 
     def noted(self, result: TaskResult) -> TaskResult:

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure
@@ -14,7 +14,7 @@ from droidfleet_agent.driver.memory import MemoryPhone, Page
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.run import Engine
 from droidfleet_shared.clock import SystemClock
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
 from support.runs import AGENT, task_of
 from support.screens import dump, node, window
 
@@ -52,7 +52,7 @@ class _Counter(RunObserver):
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
 
-    async def step_finished(self, result: StepResult) -> None:
+    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
         self.looks += result.looks
         self.phone.done.clear()
         self.phone.calls.clear()

@@ -15,6 +15,7 @@ from droidfleet_shared.bus.messages import (
     ExecutionAccepted,
     ExecutionFinished,
     ExecutionRejected,
+    ExecutionResumed,
     ExecutionStarted,
     StepFinished,
     StepStarted,
@@ -86,7 +87,7 @@ def unreadable(subject: str, device: str, *, sequence: int, size: int, error: st
 
 def _sentence(event: Event) -> str:
     match event:
-        case ExecutionAccepted() | ExecutionStarted():
+        case ExecutionAccepted() | ExecutionStarted() | ExecutionResumed():
             return event.kind.removeprefix("Execution").lower()
         case ExecutionRejected():
             return f"rejected, {event.code}: {event.message}"

@@ -20,6 +20,7 @@ from droidfleet_shared.bus.messages import (
     ExecutionAccepted,
     ExecutionFinished,
     ExecutionRejected,
+    ExecutionResumed,
     ExecutionStarted,
     StepFinished,
     StepStarted,
@@ -55,7 +56,7 @@ def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
     match event:
         case ExecutionAccepted():
             return _advance(execution, ExecutionState.ACCEPTED, now)
-        case ExecutionStarted() | ArtifactStored():
+        case ExecutionStarted() | ExecutionResumed() | ArtifactStored():
             return _advance(execution, ExecutionState.RUNNING, now)
         case StepStarted() | StepFinished():
             return _step(execution, event, now)

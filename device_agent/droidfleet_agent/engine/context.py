@@ -14,6 +14,7 @@ from droidfleet_agent.engine.results import Results
 from droidfleet_agent.engine.sight import Eyes, needs_of
 from droidfleet_agent.engine.step import StepRun, Wants
 from droidfleet_agent.engine.target import EMOJI_NOTE
+from droidfleet_agent.engine.trail import Trail
 from droidfleet_agent.engine.values import RunValues
 from droidfleet_agent.screen.matching import uses_emoji
 from droidfleet_shared.clock import Clock, Deadline
@@ -30,7 +31,8 @@ DECIDED_APART = frozenset({"when", "after", "until"})
 
 @dataclass(slots=True)
 class RunContext:
-    """One run of one task. ``deadline`` is the task's own bound; ``acted``: the phone was told to do something."""
+    """One run of one task. ``deadline`` is the task's own bound; ``acted``: the phone was told to do something;
+    ``trail``: the way of an earlier process, where the run is not a new one."""
 
     task: Task
     phone: Phone
@@ -41,6 +43,7 @@ class RunContext:
     values: RunValues
     seed: int
     deadline: Deadline
+    trail: Trail = field(default_factory=Trail)
     looks_at_failure: bool = False
     acted: bool = False
     outputs: dict[str, OutputValue] = field(default_factory=dict)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from droidfleet_shared.protocol.result import ArtifactModel, StepResult
+from droidfleet_agent.engine.trail import Decided
+from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, StepResult
 
 
 class RunObserver(ABC):
@@ -23,6 +24,9 @@ class RunObserver(ABC):
     @abstractmethod
     async def step_started(self, step_id: str, path: str) -> None:
         """A step begins. ``path`` is its JSON Pointer in the task, e.g. ``/steps/2``."""
+
+    async def step_resumed(self, step_id: str, path: str) -> None:  # noqa: B027 - only who goes on later has to know
+        """A step that an earlier process announced is entered again."""
 
     @abstractmethod
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
@@ -37,9 +41,12 @@ class RunObserver(ABC):
         """Something too large for the result, ``data``, which the result names by its digest. At most
         `artifacts.MAX_ARTIFACT_BYTES`."""
 
+    async def decided(self, decision: Decided) -> None:  # noqa: B027 - only who goes on later has to know
+        """A container decided on a look. What comes after it in the log must not be durable without it."""
+
     @abstractmethod
-    async def step_finished(self, result: StepResult) -> None:
-        """A step ended, well or not."""
+    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+        """A step ended, well or not. ``outputs``: those that it wrote, as they are now."""
 
 
 class RunCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it

@@ -10,6 +10,7 @@ A failure travels up as a `Failure`: a container ends with the code of the step 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,13 +21,15 @@ from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
 from droidfleet_agent.engine.failing import last_screen, look_at_failure
 from droidfleet_agent.engine.messages import counted
-from droidfleet_agent.engine.outcome import act
+from droidfleet_agent.engine.outcome import act, settle_doubt
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.steps import execute
+from droidfleet_agent.engine.trail import Decided, Ended, InDoubt
 from droidfleet_agent.engine.wait import wait_until
 from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.codes import ON_FAILURE_APPLIES, OPTIONAL_SKIPS, Detail, StepCode
-from droidfleet_shared.protocol.result import StepResult
+from droidfleet_shared.protocol.condition import Condition
+from droidfleet_shared.protocol.result import OutputValue, StepResult
 from droidfleet_shared.protocol.steps import BranchStep, Goto, GroupStep, IfStep, RepeatStep, Step
 from droidfleet_shared.protocol.values import MissingValueError, UnfitValueError
 
@@ -90,9 +93,12 @@ class Flow:
 
     async def _step(self, step: Step, path: str, iteration: int) -> _Ended:
         context = self._context
-        if stopped := context.stopped(f"before step {step.id!r}"):
-            return _Ended(Failure(*stopped))
-        await context.observer.step_started(step.id, path)
+        if (before := context.trail.ended(path, iteration)) is not None:
+            return self._as_before(step, before)
+        container = isinstance(step, GroupStep | IfStep | RepeatStep)
+        doubt = None if container else context.trail.doubted(path)
+        if (refused := await self._enter(step, path, doubt)) is not None:
+            return _Ended(refused)
         started_at, started = context.clock.now(), context.clock.monotonic()
         run = StepRun(
             step,
@@ -110,9 +116,14 @@ class Flow:
         goto: str | None = None
         inner: Failure | None = None
         ending: StepDone | StepFailed
+        outputs = dict(context.outputs)
         self._open.append(step)
         try:
-            ending, goto = await self._perform(run, step, path, iteration)
+            if doubt is not None:
+                run.dispatched = doubt.dispatched
+                ending = await settle_doubt(run, self._resolved(step))
+            else:
+                ending, goto = await self._perform(run, step, path, iteration)
         except StepFailed as failed:
             ending = failed
         except _InnerFailure as failed_inside:
@@ -127,12 +138,53 @@ class Flow:
             if context.looks_at_failure and self._ends_task(ending.code):
                 self.failed_screen = await look_at_failure(context, run, ending.code)
         self._open.pop()
+        if container and (ended := context.trail.ended(path, iteration)) is not None:
+            # What it had is what counts; what its steps had led here.
+            return self._as_before(step, ended, inner)
         result = context.result(run, step, ending, iteration=iteration, started_at=started_at, duration_ms=duration_ms)
         context.results.add(result)
-        await context.observer.step_finished(result)
+        await context.observer.step_finished(result, {} if container else _newer(context.outputs, outputs))
         if result.successful:
             return _Ended(goto=goto)
         return _Ended(inner or self._failure(run, ending, result))
+
+    async def _enter(self, step: Step, path: str, doubt: InDoubt | None) -> Failure | None:
+        """Announces the step, unless an earlier process did; why it is not to begin, where it is not.
+
+        A step in doubt stays the open one until it is settled: announced anew it would seem to have done nothing.
+        """
+        context = self._context
+        if doubt is not None or context.trail.leads_on:
+            await context.observer.step_resumed(step.id, path)
+            return None
+        if stopped := context.stopped(f"before step {step.id!r}"):
+            return Failure(*stopped)
+        await context.observer.step_started(step.id, path)
+        return None
+
+    def _as_before(self, step: Step, ended: Ended, inner: Failure | None = None) -> _Ended:
+        """What a step that ended in an earlier process had."""
+        result = ended.result
+        self._context.results.add(result)
+        self._context.outputs.update(ended.outputs)
+        self._context.acted |= result.dispatched > 0
+        if not result.successful:
+            return _Ended(
+                inner or Failure(result.code, f"Step {result.id!r}: {result.message}", result.id, result.detail)
+            )
+        return _Ended(goto=step.goto if isinstance(step, BranchStep) and result.detail is Detail.JUMPED else None)
+
+    async def _decide(
+        self, run: StepRun, condition: Condition, *, what: str, words: str, in_front: bool = True
+    ) -> bool:
+        """What a container decides on a look, now or in an earlier process. ``what`` names it in the trail."""
+        if (before := self._context.trail.decided(run.path, what)) is not None:
+            return before.holds
+        holds = await decide(run, condition, what=words, in_front=in_front)
+        await self._context.observer.decided(
+            Decided(path=run.path, what=what, holds=holds, at=self._context.clock.now())
+        )
+        return holds
 
     def _ends_task(self, code: StepCode) -> bool:
         """Whether nothing passes over a failure with this code in the innermost of the open steps."""
@@ -157,7 +209,11 @@ class Flow:
         run.step = step
         if step.when is not None:
             run.wants = wants_of(step.when)
-            if not await decide(run, step.when, what="`when`", in_front=False):
+            if isinstance(step, GroupStep | IfStep | RepeatStep):
+                holds = await self._decide(run, step.when, what="when", words="`when`", in_front=False)
+            else:
+                holds = await decide(run, step.when, what="`when`", in_front=False)
+            if not holds:
                 return StepDone(Detail.WHEN_FALSE, "Not run: `when` does not hold."), None
         run.wants = self._context.wants_of_action(written, step)
         run.now_acting()
@@ -204,7 +260,7 @@ class Flow:
                 await self._inner(step.steps, f"{path}/steps", iteration)
                 return StepDone(Detail.DONE)
             case IfStep():
-                if await decide(run, step.condition, what="The condition"):
+                if await self._decide(run, step.condition, what="condition", words="The condition"):
                     await self._inner(step.then, f"{path}/then", iteration)
                     return StepDone(Detail.THEN)
                 await self._inner(step.otherwise or (), f"{path}/else", iteration)
@@ -217,16 +273,17 @@ class Flow:
 
     async def _repeat(self, run: StepRun, step: RepeatStep, path: str) -> StepDone:
         begun = 0
-        limit = self._duration(step)
+        limit = await self._duration(run, step)
         while True:
             if step.until is not None:
-                if stopped := self._context.stopped(f"before a round of step {step.id!r}"):
+                known = self._context.trail.leads_on
+                if not known and (stopped := self._context.stopped(f"before a round of step {step.id!r}")):
                     raise _InnerFailure(Failure(*stopped))
                 run.begin(step.timeout_ms)
                 run.wants = wants_of(step.until)
-                if await decide(run, step.until, what="`until`", in_front=False):
+                if await self._decide(run, step.until, what="until", words="`until`", in_front=False):
                     return StepDone(Detail.UNTIL_HELD, f"`until` held after {counted(begun, 'round')}.")
-            if begun == step.max_iterations or (limit is not None and limit.passed):
+            if begun == step.max_iterations or (limit is not None and await self._over(run, limit)):
                 return StepDone(Detail.BOUND_REACHED, f"{counted(begun, 'round')}.")
             # Rounds in which every step is skipped must not keep the process from its other work.
             await asyncio.sleep(0)
@@ -235,10 +292,25 @@ class Flow:
             self._rounds[path] = iteration + 1
             await self._inner(step.steps, f"{path}/steps", iteration)
 
-    def _duration(self, step: RepeatStep) -> Deadline | None:
+    async def _duration(self, run: StepRun, step: RepeatStep) -> Deadline | None:
         if step.max_duration_ms is None:
             return None
-        return self._context.clock.deadline(step.max_duration_ms / 1000)
+        clock = self._context.clock
+        began_at = await self._noted(run, "began", holds=True)
+        gone_s = max(0.0, (clock.now() - began_at.at).total_seconds())
+        return Deadline(clock, clock.monotonic() - gone_s + step.max_duration_ms / 1000)
+
+    async def _over(self, run: StepRun, limit: Deadline) -> bool:
+        return (await self._noted(run, "over", holds=limit.passed)).holds
+
+    async def _noted(self, run: StepRun, what: str, *, holds: bool) -> Decided:
+        """What the clock says, or said in an earlier process."""
+        before = self._context.trail.decided(run.path, what)
+        if before is not None:
+            return before
+        now = Decided(path=run.path, what=what, holds=holds, at=self._context.clock.now())
+        await self._context.observer.decided(now)
+        return now
 
     async def _inner(self, steps: tuple[Step, ...], path: str, iteration: int) -> None:
         failure = await self.run(steps, path, iteration=iteration)
@@ -246,8 +318,14 @@ class Flow:
             raise _InnerFailure(failure)
 
     async def _app_in_front(self, run: StepRun) -> None:
-        if run.step.package_name is not None:
+        if run.step.package_name is not None and self._context.trail.decided(run.path, "inFront") is None:
             await wait_until(run, lambda _matcher: True)
+            now = self._context.clock.now()
+            await self._context.observer.decided(Decided(path=run.path, what="inFront", holds=True, at=now))
+
+
+def _newer(outputs: Mapping[str, OutputValue], before: Mapping[str, OutputValue]) -> dict[str, OutputValue]:
+    return {name: value for name, value in outputs.items() if before.get(name) is not value}
 
 
 def after_failure(step: Step, code: StepCode) -> str | Goto:

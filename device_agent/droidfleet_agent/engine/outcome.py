@@ -63,6 +63,20 @@ async def act(run: StepRun, step: StepBase, execute: Execute) -> StepDone:
     return _conclude(step, tried)
 
 
+async def settle_doubt(run: StepRun, step: StepBase) -> StepDone:
+    """What became of an action that an earlier process began: nobody knows, unless `after` says it. Never repeated.
+
+    Raises:
+        StepFailed: ``OUTCOME_UNKNOWN``.
+    """
+    unknown = StepFailed(
+        StepCode.OUTCOME_UNKNOWN,
+        "The agent broke off while this step was being carried out; whether its action happened is unknown, and it is"
+        " not repeated.",
+    )
+    return _conclude(step, await _settle(run, step, unknown))
+
+
 def _conclude(step: StepBase, tried: _Tried) -> StepDone:
     if tried.failure is not None:
         raise tried.failure

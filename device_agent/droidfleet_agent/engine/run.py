@@ -16,10 +16,11 @@ from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.flow import Failure, Flow
 from droidfleet_agent.engine.redact import redacted
 from droidfleet_agent.engine.sight import Eyes, needs_of_task
+from droidfleet_agent.engine.trail import Trail, TrailLostError
 from droidfleet_agent.engine.values import RunValues
 from droidfleet_agent.vision import load_vision
 from droidfleet_agent.vision.port import Vision, VisionMissingError
-from droidfleet_shared.clock import Clock
+from droidfleet_shared.clock import Clock, Deadline
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import MAX_SEED, Task
@@ -49,9 +50,19 @@ class Engine:
         self._looks_at_failure = looks_at_failure
 
     async def run(
-        self, task: Task, *, execution_id: str, agent_name: str, observer: RunObserver, control: RunControl
+        self,
+        task: Task,
+        *,
+        execution_id: str,
+        agent_name: str,
+        observer: RunObserver,
+        control: RunControl,
+        trail: Trail | None = None,
     ) -> TaskResult:
         """Runs a task to its end and returns what happened; a failing task is a result, never an exception.
+
+        ``trail``: of an earlier process that did not come to the end; the run goes on where that one stopped. The
+        task's own bound counts from when it first began, by the host's clock.
 
         A task for another agent is answered with ``AGENT_MISMATCH``, one that needs what this agent lacks with
         ``NOT_SUPPORTED``, and the phone is not asked anything.
@@ -60,7 +71,11 @@ class Engine:
             Whatever ``observer`` raises, and defects of the engine itself.
         """
         clock = self._clock
+        trail = trail or Trail()
         started_at, started = clock.now(), clock.monotonic()
+        if trail.began is not None:
+            before_s = max(0.0, (started_at - trail.began.at).total_seconds())
+            started_at, started = trail.began.at, started - before_s
         bound_s = NO_BOUND_S if task.max_duration_ms is None else task.max_duration_ms / 1000
         context = RunContext(
             task=task,
@@ -71,11 +86,18 @@ class Engine:
             eyes=Eyes(self._vision, task.artifacts),
             values=RunValues(task),
             seed=SystemRandom().randint(0, MAX_SEED) if task.random_seed is None else task.random_seed,
-            deadline=clock.deadline(bound_s),
+            deadline=Deadline(clock, started + bound_s),
+            trail=trail,
             looks_at_failure=self._looks_at_failure,
         )
         flow = Flow(context)
-        failure = await self._refusal(task, agent_name) or await flow.run(task.steps, "/steps")
+        failure = await self._refusal(task, agent_name)
+        if failure is None:
+            try:
+                failure = await flow.run(task.steps, "/steps")
+            except TrailLostError as error:
+                code = StepCode.AGENT_RESTARTED if trail.in_doubt is None else StepCode.OUTCOME_UNKNOWN
+                failure = Failure(code, f"The agent broke off, and could not go on: {error.message}")
         detail = Detail.FAILURES_CONTINUED if flow.continued else Detail.NONE
         return _result(
             context, failure, detail=detail, screen=flow.failed_screen, agent_name=agent_name,

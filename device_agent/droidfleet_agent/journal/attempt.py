@@ -14,6 +14,7 @@ from droidfleet_shared.bus.messages import (
     ExecutionFinished,
     ExecutionRef,
     ExecutionRejected,
+    ExecutionResumed,
     ExecutionStarted,
     StepFinished,
     StepStarted,
@@ -46,7 +47,8 @@ class Attempt:
     """``task``: the document's text. ``start_by``: it must not begin later (the host's clock); None: no limit.
 
     ``open_step``: where a crash leaves an action in doubt. ``unsent``: how many of its step events had to make room and
-    were never sent. ``last``: what ended it, to be sent until it is recorded.
+    were never sent. ``last``: what ended it, to be sent until it is recorded. ``trail_length``: entries of its
+    trail; None when it left too many to go on with after a crash. ``restarts``: how often a later process went on.
     """
 
     ref: ExecutionRef
@@ -57,6 +59,8 @@ class Attempt:
     open_step: OpenStep | None = None
     unsent: int = 0
     last: ExecutionFinished | ExecutionRejected | None = None
+    trail_length: int | None = 0
+    restarts: int = 0
 
 
 class IllegalMoveError(PreconditionError):
@@ -80,6 +84,8 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
             pass
         case ExecutionStarted() if phase is Phase.ACCEPTED and attempt.sequence > 0:
             moved = replace(moved, phase=Phase.RUNNING)
+        case ExecutionResumed() if phase is Phase.RUNNING:
+            moved = replace(moved, restarts=attempt.restarts + 1)
         case StepStarted() if phase is Phase.RUNNING:
             moved = replace(moved, open_step=OpenStep(event.step_id, event.path))
         case StepFinished() if phase is Phase.RUNNING:
@@ -91,6 +97,7 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
         case (
             ExecutionAccepted()
             | ExecutionStarted()
+            | ExecutionResumed()
             | StepStarted()
             | ArtifactStored()
             | StepFinished()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from droidfleet_agent.engine.trail import Entry
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, Phase, after_dispatching, after_event, key
 from droidfleet_agent.journal.port import JournalFullError, Limits
 from droidfleet_shared.bus.messages import ArtifactStored, Event, ExecutionRef, StepFinished, StepStarted
@@ -33,12 +34,17 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What one write changes. ``attempts``: as they are afterwards; ``added``: new in the outbox; ``gone``: out of it,
-    sent or dropped; ``forgotten``: recorded attempts that become names; ``outdated``: the oldest of those names, that
-    are dropped."""
+    """What one write changes.
+
+    ``attempts``: as they are afterwards. ``added``: new in the outbox; ``gone``: events out of it, sent or dropped.
+    ``trail``: a new entry of an attempt's trail; ``trails_ended``: those that are needed no more. ``forgotten``:
+    recorded attempts that become names; ``outdated``: the oldest of those names, that are dropped.
+    """
 
     attempts: tuple[Attempt, ...] = ()
     added: Waiting | None = None
+    trail: tuple[Name, Entry] | None = None
+    trails_ended: tuple[Name, ...] = ()
     gone: tuple[EventName, ...] = ()
     forgotten: tuple[Name, ...] = ()
     outdated: tuple[Name, ...] = ()
@@ -100,13 +106,24 @@ class Book:
             )
         return self._written(attempt, make)
 
-    def append(self, ref: ExecutionRef, make: Callable[[int], Event]) -> Change:
+    def append(self, ref: ExecutionRef, make: Callable[[int], Event], *, trail: Entry | None = None) -> Change:
         """The next event of an attempt.
 
         Raises:
             JournalFullError, IllegalMoveError: as `Journal.append`.
         """
-        return self._written(self._known(ref), make)
+        return self._written(self._known(ref), make, trail)
+
+    def note(self, ref: ExecutionRef, entry: Entry) -> Change:
+        """The next entry of an attempt's trail.
+
+        Raises:
+            IllegalMoveError: as `Journal.note`.
+        """
+        attempt = self._known(ref)
+        if attempt.phase is not Phase.RUNNING:
+            raise IllegalMoveError("ILLEGAL_MOVE", f"attempt {key(ref)} has no trail: it is {attempt.phase}.")
+        return self._with_trail(Change(attempts=(attempt,)), attempt, entry)
 
     def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> Change:
         """The announcement of an action.
@@ -148,7 +165,21 @@ class Book:
             raise IllegalMoveError("ILLEGAL_MOVE", f"attempt {key(ref)} is unknown.")
         return attempt
 
-    def _written(self, attempt: Attempt, make: Callable[[int], Event]) -> Change:
+    def _with_trail(self, change: Change, attempt: Attempt, entry: Entry | None) -> Change:
+        """``attempt``: as it is after the change. A trail that grows too long is dropped as a whole."""
+        if attempt.phase is Phase.ENDED:
+            return replace(change, trails_ended=(key(attempt.ref),))
+        if entry is None or attempt.trail_length is None:
+            return change
+        longer = attempt.trail_length + 1
+        fits = longer <= self._limits.trail
+        counted = replace(attempt, trail_length=longer if fits else None)
+        others = tuple(each for each in change.attempts if each.ref != attempt.ref)
+        if fits:
+            return replace(change, attempts=(counted, *others), trail=(key(attempt.ref), entry))
+        return replace(change, attempts=(counted, *others), trails_ended=(key(attempt.ref),))
+
+    def _written(self, attempt: Attempt, make: Callable[[int], Event], trail: Entry | None = None) -> Change:
         event = make(attempt.sequence + 1)
         moved = after_event(attempt, event)
         size = len(event.encode())
@@ -160,7 +191,8 @@ class Book:
             affected = changed.get(name[:2]) or self._attempts.get(name[:2])
             if affected is not None:
                 changed[name[:2]] = replace(affected, unsent=affected.unsent + 1)
-        return Change(attempts=tuple(changed.values()), added=Waiting(event, size), gone=dropped)
+        change = Change(attempts=tuple(changed.values()), added=Waiting(event, size), gone=dropped)
+        return self._with_trail(change, changed[key(moved.ref)], trail)
 
     def _without_room(self, size: int) -> tuple[EventName, ...]:
         """The oldest progress that has to go for one more of ``size`` bytes."""

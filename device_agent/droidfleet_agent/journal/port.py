@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from droidfleet_agent.engine.trail import Entry
 from droidfleet_agent.journal.attempt import Attempt
 from droidfleet_shared.bus.messages import Event, ExecutionRef
 from droidfleet_shared.errors import ExhaustedError
@@ -19,8 +20,9 @@ class Limits:
     record. ``kept_bytes``: of their tasks and of what ended them; past it nothing more is taken on. ``progress`` and
     ``progress_bytes``: unsent events of steps; past them the oldest go and are counted (`Attempt.unsent`), for the
     result of an execution holds its steps anyway. ``artifact_bytes``: unsent artifacts, as they are sent (base64); one
-    that does not fit is refused. ``forgotten``: recorded attempts whose names are kept, so that an old document cannot
-    start them again; past it the oldest go.
+    that does not fit is refused. ``trail``: entries of one attempt; one that leaves more is not gone on with after a
+    crash (`Attempt.trail_length`). ``forgotten``: recorded attempts whose names are kept, so that an old document
+    cannot start them again; past it the oldest go.
     """
 
     attempts: int = 256
@@ -28,6 +30,7 @@ class Limits:
     progress: int = 4_096
     progress_bytes: int = 16 * 1024 * 1024
     artifact_bytes: int = 32 * 1024 * 1024
+    trail: int = 20_000
     forgotten: int = 4_096
 
 
@@ -43,6 +46,7 @@ class Journal(ABC):
     - Events are numbered from 1 within an attempt, without gaps, by the journal.
     - An attempt begins (`ExecutionStarted`) at most once in the journal's lifetime, recorded and forgotten or not.
     - `dispatching` is called before the phone is touched: what it wrote decides after a crash.
+    - The trail of an attempt is kept in the order of writing until it ends, or is longer than its limit.
     - Every event waits in the outbox, in the order of writing, until `sent`. What ended an attempt stays with the
       attempt (`Attempt.last`) until `forget`, so that it can be sent again.
     - Bounded by its `Limits`.
@@ -67,8 +71,9 @@ class Journal(ABC):
         """
 
     @abstractmethod
-    async def append(self, ref: ExecutionRef, make: Callable[[int], Event]) -> Event:
-        """Writes the next event of an attempt and moves it accordingly. ``make`` is given the number.
+    async def append(self, ref: ExecutionRef, make: Callable[[int], Event], *, trail: Entry | None = None) -> Event:
+        """Writes the next event of an attempt and moves it accordingly. ``make`` is given the number. ``trail``: an
+        entry of its trail that is written with it.
 
         Raises:
             IllegalMoveError: the attempt is unknown or not in a phase that allows it.
@@ -82,6 +87,18 @@ class Journal(ABC):
         Raises:
             IllegalMoveError: the step is not open, or the action was announced before.
         """
+
+    @abstractmethod
+    async def note(self, ref: ExecutionRef, entry: Entry) -> None:
+        """Writes an entry of an attempt's trail. Durable with the next other call, at the latest.
+
+        Raises:
+            IllegalMoveError: the attempt does not run.
+        """
+
+    @abstractmethod
+    async def trail(self, ref: ExecutionRef) -> Sequence[Entry]:
+        """The trail of an attempt; empty when there is none (any more)."""
 
     @abstractmethod
     async def outbox(self, limit: int) -> Sequence[Event]:

@@ -14,12 +14,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
+from droidfleet_agent.engine.trail import Entry, read_entry
 from droidfleet_agent.journal.attempt import Attempt, OpenStep, Phase, key
 from droidfleet_agent.journal.book import Book, Change, Name, Waiting
 from droidfleet_agent.journal.port import Journal, Limits
 from droidfleet_shared.bus.messages import Event, ExecutionFinished, ExecutionRef, ExecutionRejected, decode_event
 from droidfleet_shared.errors import PreconditionError
+
+T = TypeVar("T")
 
 SCHEMA_VERSION = 1
 
@@ -43,8 +47,17 @@ CREATE TABLE attempts (
   dispatched INTEGER,
   unsent INTEGER NOT NULL,
   last BLOB,
+  trail_length INTEGER,
+  restarts INTEGER NOT NULL,
   UNIQUE (execution_id, attempt)
 );
+CREATE TABLE trail (
+  place INTEGER PRIMARY KEY AUTOINCREMENT,
+  execution_id TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  body TEXT NOT NULL
+);
+CREATE INDEX trail_of_attempt ON trail (execution_id, attempt, place);
 CREATE TABLE outbox (
   place INTEGER PRIMARY KEY AUTOINCREMENT,
   execution_id TEXT NOT NULL,
@@ -62,12 +75,19 @@ CREATE TABLE forgotten (
 """
 
 _PUT = """
-INSERT INTO attempts (execution_id, attempt, task, start_by, phase, sequence, step_id, path, dispatched, unsent, last)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO attempts (
+  execution_id, attempt, task, start_by, phase, sequence, step_id, path, dispatched, unsent, last, trail_length,
+  restarts
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (execution_id, attempt) DO UPDATE SET
   phase = excluded.phase, sequence = excluded.sequence, step_id = excluded.step_id, path = excluded.path,
-  dispatched = excluded.dispatched, unsent = excluded.unsent, last = excluded.last
+  dispatched = excluded.dispatched, unsent = excluded.unsent, last = excluded.last,
+  trail_length = excluded.trail_length, restarts = excluded.restarts
 """
+_NOTE = "INSERT INTO trail (execution_id, attempt, body) VALUES (?, ?, ?)"
+_TRAIL = "SELECT body FROM trail WHERE execution_id = ? AND attempt = ? ORDER BY place"
+_END_TRAIL = "DELETE FROM trail WHERE execution_id = ? AND attempt = ?"
 _ADD = "INSERT INTO outbox (execution_id, attempt, sequence, body) VALUES (?, ?, ?, ?)"
 _REMOVE = "DELETE FROM outbox WHERE execution_id = ? AND attempt = ? AND sequence = ?"
 _DROP = "DELETE FROM attempts WHERE execution_id = ? AND attempt = ?"
@@ -110,11 +130,30 @@ class SqliteJournal(Journal):
     async def take_on(self, attempt: Attempt, make: Callable[[int], Event]) -> Event:
         return _event(await self._write(lambda book: book.take_on(attempt, make)))
 
-    async def append(self, ref: ExecutionRef, make: Callable[[int], Event]) -> Event:
-        return _event(await self._write(lambda book: book.append(ref, make)))
+    async def append(self, ref: ExecutionRef, make: Callable[[int], Event], *, trail: Entry | None = None) -> Event:
+        return _event(await self._write(lambda book: book.append(ref, make, trail=trail)))
 
     async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
         await self._write(lambda book: book.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal))
+
+    async def note(self, ref: ExecutionRef, entry: Entry) -> None:
+        # Not synced: the log is written in order, so that what is synced after it is not there without it.
+        await self._write(lambda book: book.note(ref, entry), sync=False)
+
+    async def trail(self, ref: ExecutionRef) -> Sequence[Entry]:
+        async with self._turn:
+            self._usable()
+            future = asyncio.get_running_loop().run_in_executor(self._thread, self._read_trail, key(ref))
+            cancelled = await _finished(future)
+            with self._explained():
+                found = future.result()
+            if cancelled:
+                raise asyncio.CancelledError
+            return found
+
+    def _read_trail(self, name: Name) -> tuple[Entry, ...]:
+        with closing(self._connection.execute(_TRAIL, name)) as rows:
+            return tuple(read_entry(row["body"]) for row in rows)
 
     async def outbox(self, limit: int) -> Sequence[Event]:
         self._usable()
@@ -184,7 +223,7 @@ class SqliteJournal(Journal):
             raise self._broken from error
 
 
-async def _finished(future: asyncio.Future[None]) -> bool:
+async def _finished(future: asyncio.Future[T]) -> bool:
     """Waits until it is done, whatever happens meanwhile; whether the waiting was cancelled."""
     cancelled = False
     while not future.done():
@@ -249,6 +288,8 @@ def _attempt(row: sqlite3.Row) -> Attempt:
         open_step=None if row["step_id"] is None else OpenStep(row["step_id"], row["path"], row["dispatched"]),
         unsent=row["unsent"],
         last=last,
+        trail_length=row["trail_length"],
+        restarts=row["restarts"],
     )
 
 
@@ -257,6 +298,10 @@ def _write(connection: sqlite3.Connection, change: Change) -> None:
     if change.added is not None:
         event = change.added.event
         connection.execute(_ADD, (event.execution_id, event.attempt, event.sequence, event.encode()))
+    if change.trail is not None:
+        name, entry = change.trail
+        connection.execute(_NOTE, (*name, entry.model_dump_json()))
+    connection.executemany(_END_TRAIL, change.trails_ended)
     connection.executemany(_REMOVE, change.gone)
     connection.executemany(_DROP, change.forgotten)
     connection.executemany(_FORGET, change.forgotten)
@@ -275,4 +320,6 @@ def _values(attempt: Attempt) -> tuple[object, ...]:
         *((step.step_id, step.path, step.dispatched) if step is not None else (None, None, None)),
         attempt.unsent,
         None if attempt.last is None else attempt.last.encode(),
+        attempt.trail_length,
+        attempt.restarts,
     )

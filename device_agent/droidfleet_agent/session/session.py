@@ -12,7 +12,7 @@ import base64
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 import structlog
@@ -50,7 +50,7 @@ from droidfleet_shared.bus.session import (
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import DroidfleetError, ExhaustedError, InvalidInputError, UnavailableError
 from droidfleet_shared.protocol.jsontext import parse
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task
 from droidfleet_shared.protocol.validate import validate_task
 
@@ -338,7 +338,7 @@ class _Unobserved(RunObserver):
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
 
-    async def step_finished(self, result: StepResult) -> None:
+    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
         pass
 
 

@@ -202,6 +202,13 @@ class ExecutionStarted(EventBase):
     random_seed: int | None = None
 
 
+class ExecutionResumed(EventBase):
+    """A later process of the agent goes on where an earlier one broke off."""
+
+    kind: Literal["ExecutionResumed"] = "ExecutionResumed"
+    restarts: int = Field(description="How often this has happened to the attempt.")
+
+
 class StepStarted(EventBase):
     """A step is about to run."""
 
@@ -238,6 +245,7 @@ Event = Annotated[
     ExecutionAccepted
     | ExecutionRejected
     | ExecutionStarted
+    | ExecutionResumed
     | StepStarted
     | ArtifactStored
     | StepFinished

@@ -97,6 +97,7 @@ class TaskResult(ResultModel):
     steps_omitted: int = Field(
         0, description="How many step results of a long run were left out between the first and the last."
     )
+    agent_restarts: int = Field(0, description="How often the agent broke off and went on with it.")
     random_seed: int | None = None
     started_at: datetime
     duration_ms: int

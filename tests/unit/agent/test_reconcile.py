@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from droidfleet_agent.journal.attempt import Attempt, OpenStep, Phase, key
+from droidfleet_agent.journal.attempt import Attempt, Phase, key
 from droidfleet_agent.reconcile import (
     CANCEL_WANTED,
+    MAX_RESTARTS,
     NOT_ASSIGNED,
     AnswerCancelled,
     CancelRunning,
@@ -44,13 +47,14 @@ def attempt(execution_id: str, phase: Phase = Phase.ACCEPTED, *, number: int = 1
             code="INVALID_TASK",
             message="",
         )
-    return Attempt(ref(execution_id, number), "{}", None, phase=phase, sequence=1, last=last)
+    return Attempt(ref(execution_id, number), "{}", None, phase=phase, sequence=1, last=last, trail_length=1)
 
 
 def situation(
     wanted: DesiredState | None,
     *attempts: Attempt,
     running: str | None = None,
+    broke: Sequence[str] = (),
     may_start: bool = True,
     late: Sequence[str] = (),
     unheard: Sequence[str] = (),
@@ -61,6 +65,7 @@ def situation(
         document=wanted,
         attempts=attempts,
         forgotten=frozenset((each, 1) for each in forgotten),
+        broke=frozenset((each, 1) for each in broke),
         running=(running, 1) if running else None,
         may_start=may_start,
         late=frozenset((each, 1) for each in late),
@@ -162,15 +167,34 @@ def test_a_limit_on_the_start_does_not_touch_what_runs() -> None:
     assert reconcile(situation(document(1, assignment("a")), running, running="a", late=["a"])) == []
 
 
-def test_one_that_began_and_that_nothing_runs_is_ended_before_anything_starts() -> None:
-    broken = Attempt(ref("a"), "{}", None, phase=Phase.RUNNING, sequence=3, open_step=OpenStep("s", "/steps/0", 1))
+def test_one_that_an_earlier_process_began_goes_on_before_anything_else_starts() -> None:
+    broken = attempt("b", Phase.RUNNING)
+    wanted = document(1, assignment("a"), assignment("b"))
+    assert reconcile(situation(wanted, attempt("a"), broken)) == [Start(broken)]
+    assert reconcile(situation(wanted, attempt("a"), broken, may_start=False)) == []
+
+
+def test_one_that_broke_off_waits_for_a_document() -> None:
+    assert reconcile(situation(None, attempt("a", Phase.RUNNING))) == []
+
+
+@pytest.mark.parametrize(("trail_length", "restarts"), [(None, 0), (0, 0), (1, MAX_RESTARTS)])
+def test_one_that_cannot_be_gone_on_with_is_ended_before_anything_starts(
+    trail_length: int | None, restarts: int
+) -> None:
+    broken = replace(attempt("a", Phase.RUNNING), trail_length=trail_length, restarts=restarts)
     wanted = document(1, assignment("a"), assignment("b"))
     assert reconcile(situation(wanted, broken, attempt("b"))) == [EndInterrupted(broken)]
 
 
-def test_one_that_broke_off_is_ended_even_without_a_document() -> None:
+def test_one_that_broke_by_a_defect_of_this_process_is_not_gone_on_with() -> None:
     broken = attempt("a", Phase.RUNNING)
-    assert reconcile(situation(None, broken)) == [EndInterrupted(broken)]
+    assert reconcile(situation(document(1, assignment("a")), broken, broke=["a"])) == [EndInterrupted(broken)]
+
+
+def test_one_that_broke_off_and_is_not_wanted_any_more_is_ended_with_the_reason() -> None:
+    broken = attempt("a", Phase.RUNNING)
+    assert reconcile(situation(document(1), broken)) == [EndInterrupted(broken, NOT_ASSIGNED)]
 
 
 def test_recorded_ends_are_forgotten() -> None:
@@ -205,7 +229,7 @@ _ATTEMPTS = st.lists(
     attempts=_ATTEMPTS,
     data=st.data(),
 )
-def test_whatever_the_situation_at_most_one_accepted_attempt_starts_and_nothing_begins_twice(
+def test_whatever_the_situation_at_most_one_attempt_starts_and_nothing_begins_twice(
     assigned: list[Assignment], receipts: list[object], attempts: list[Attempt], data: st.DataObject
 ) -> None:
     names: list[Key] = [key(each.ref) for each in attempts]
@@ -217,6 +241,7 @@ def test_whatever_the_situation_at_most_one_accepted_attempt_starts_and_nothing_
             attempts=attempts,
             forgotten=frozenset(),
             running=running,
+            broke=frozenset(data.draw(st.sets(st.sampled_from(names))) if names else set()),
             may_start=True,
             late=frozenset(data.draw(st.sets(st.sampled_from(names))) if names else set()),
             unheard=frozenset(),
@@ -226,7 +251,7 @@ def test_whatever_the_situation_at_most_one_accepted_attempt_starts_and_nothing_
     starts = [action for action in decided if isinstance(action, Start)]
     taken = [key(action.assignment) for action in decided if isinstance(action, TakeOn)]
     assert len(starts) <= (0 if running else 1)
-    assert all(start.attempt.phase is Phase.ACCEPTED for start in starts)
+    assert all(start.attempt.phase is not Phase.ENDED for start in starts)
     assert len(taken) == len(set(taken))
     assert not set(taken) & set(names)
     assert not starts or decided[-1] == starts[0]

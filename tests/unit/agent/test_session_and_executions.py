@@ -8,6 +8,7 @@ from droidfleet_shared.bus.messages import Message
 from droidfleet_shared.bus.session import CloseSession, Leased, OpenSession
 from support.assignments import AGENT, TAP_TEA, WAIT_FOR_NOTHING, assignment, document, task_text
 from support.clock import settle
+from support.waiting import until
 from unit.agent.test_agent import Fleet, running
 
 TTL_S = 30.0
@@ -52,4 +53,6 @@ async def test_no_session_begins_while_an_execution_runs() -> None:
         assert refused.fault is not None
         assert refused.fault.code == "DEVICE_BUSY"
         await fleet.clock.move(30)
+        # A picture of the failure is made in a thread.
+        await until(lambda: fleet.kinds()[-1:] == ["ExecutionFinished"])
         assert (await lease(fleet)).fault is None

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from droidfleet_agent.driver.memory import Done, Fault, MemoryPhone
+from droidfleet_agent.engine.trail import Began, Ended
 from droidfleet_agent.journal.attempt import Attempt, Phase
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Limits
@@ -331,38 +332,52 @@ async def _crashed(bench: Bench, *, in_action: bool) -> MemoryJournal:
     reporter = Reporter(AGENT, bench.clock)
     journal = bench.journal
     await journal.take_on(Attempt(ref("a"), task_text(TAP_TEA), None), reporter.accepted(ref("a")))
-    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1))
+    began = Began(seed=1, at=bench.clock.now())
+    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1), trail=began)
     await journal.append(ref("a"), reporter.step_started(ref("a"), "tea", "/steps/0"))
     if in_action:
         await journal.dispatching(ref("a"), step_id="tea", path="/steps/0", ordinal=1)
     return journal
 
 
-@pytest.mark.parametrize(("in_action", "code"), [(True, StepCode.OUTCOME_UNKNOWN), (False, StepCode.AGENT_RESTARTED)])
-async def test_what_a_crash_broke_off_is_reported_and_never_repeated(in_action: bool, code: StepCode) -> None:
-    journal = await _crashed(Bench(), in_action=in_action)
+async def test_an_action_that_a_crash_broke_off_is_unknown_and_never_repeated() -> None:
+    journal = await _crashed(Bench(), in_action=True)
     async with working(Bench(journal)) as bench:
         bench.worker.want(document(1, assignment("a", task=task_text(TAP_TEA))))
         await settle()
-        assert await bench.code() == code
+        assert await bench.code() == StepCode.OUTCOME_UNKNOWN
         assert bench.phone.done == []
 
 
+async def test_a_step_that_a_crash_broke_off_before_its_action_is_done_once_and_the_result_says_so() -> None:
+    journal = await _crashed(Bench(), in_action=False)
+    async with working(Bench(journal)) as bench:
+        bench.worker.want(document(1, assignment("a", task=task_text(TAP_TEA))))
+        await settle()
+        last = await bench.last()
+        assert isinstance(last, ExecutionFinished)
+        assert (last.result.code, last.result.agent_restarts) == (StepCode.OK, 1)
+        assert "ExecutionResumed" in await bench.kinds()
+        assert [each.call for each in bench.phone.done] == ["tap"]
+
+
 @pytest.mark.parametrize(
-    ("ended", "code", "failed"), [(False, StepCode.OUTCOME_UNKNOWN, "tea"), (True, StepCode.AGENT_RESTARTED, None)]
+    ("ended", "code", "failed"), [(False, StepCode.OUTCOME_UNKNOWN, "tea"), (True, StepCode.OK, None)]
 )
-async def test_a_crash_in_a_container_is_told_by_the_step_that_was_open_in_it(
+async def test_after_a_crash_in_a_container_it_goes_on_where_it_was(
     ended: bool, code: StepCode, failed: str | None
 ) -> None:
     bench = Bench()
     reporter, journal, text = Reporter(AGENT, bench.clock), bench.journal, task_text(GROUP)
+    began = Began(seed=1, at=bench.clock.now())
     await journal.take_on(Attempt(ref("a"), text, None), reporter.accepted(ref("a")))
-    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1))
+    await journal.append(ref("a"), reporter.started(ref("a"), random_seed=1), trail=began)
     await journal.append(ref("a"), reporter.step_started(ref("a"), "group", "/steps/0"))
     await journal.append(ref("a"), reporter.step_started(ref("a"), "tea", "/steps/0/steps/0"))
     await journal.dispatching(ref("a"), step_id="tea", path="/steps/0/steps/0", ordinal=1)
     if ended:
-        await journal.append(ref("a"), reporter.step_finished(ref("a"), step_result("tea")))
+        result = step_result("tea").model_copy(update={"path": "/steps/0/steps/0"})
+        await journal.append(ref("a"), reporter.step_finished(ref("a"), result), trail=Ended(result=result))
     async with working(Bench(journal)) as bench:
         bench.worker.want(document(1, assignment("a", task=text)))
         await settle()
@@ -372,10 +387,20 @@ async def test_a_crash_in_a_container_is_told_by_the_step_that_was_open_in_it(
         assert bench.phone.done == []
 
 
+async def test_what_broke_off_and_is_cancelled_meanwhile_is_not_gone_on_with() -> None:
+    journal = await _crashed(Bench(), in_action=False)
+    async with working(Bench(journal)) as bench:
+        bench.worker.want(document(2))
+        await settle()
+        assert await bench.code() == StepCode.CANCELLED
+        assert bench.phone.done == []
+
+
 async def test_a_result_of_an_earlier_process_is_sent_again_until_it_is_recorded() -> None:
     journal = await _crashed(Bench(), in_action=True)
-    async with working(Bench(journal)):
-        pass
+    async with working(Bench(journal)) as second:
+        second.worker.want(document(1, assignment("a", task=task_text(TAP_TEA))))
+        await settle()
     await journal.sent(await journal.outbox(100))
     async with working(Bench(journal)) as bench:
         await bench.clock.move(RESEND_FIRST_S + TICK_S)
