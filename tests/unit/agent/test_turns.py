@@ -10,6 +10,7 @@ from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
 from support.assignments import AGENT, SEE_SHOP, TAP_TEA, WAIT_FOR_NOTHING, assignment, document, ref, task_text
 from support.clock import settle
+from support.waiting import until
 from unit.agent.test_worker import Bench, working
 
 BUSY = task_text(WAIT_FOR_NOTHING, TAP_TEA)
@@ -82,8 +83,9 @@ async def test_a_failing_execution_keeps_a_picture_of_its_phone() -> None:
     async with working(Bench()) as bench:
         bench.worker.want(document(1, assignment("a", task=task_text(missing))))
         await settle()
-        await bench.clock.advance(0.2)
-        await settle()
+        await bench.clock.move(0.2)
+        # The picture is made to fit in a thread.
+        await until(lambda: bench.worker.running is None)
         assert "ArtifactStored" in await bench.kinds("a")
         ended = await bench.last("a")
         assert isinstance(ended, ExecutionFinished)
