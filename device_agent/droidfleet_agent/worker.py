@@ -19,6 +19,7 @@ import structlog
 from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.engine.trail import Began, InDoubt, Trail
 from droidfleet_agent.journal.attempt import Attempt, Phase, key
 from droidfleet_agent.journal.port import Journal, JournalFullError
 from droidfleet_agent.reconcile import (
@@ -112,6 +113,7 @@ class Worker:
         self._displaced = False
         self._stopping = ""
         self._taken_on = 0
+        self._broke: set[Key] = set()
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -235,6 +237,7 @@ class Worker:
             attempts=attempts,
             forgotten=frozenset(forgotten),
             running=running,
+            broke=frozenset(self._broke),
             may_start=self._may_start and not (self._displaced or self._stopping or self._held_up()),
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
             unheard=frozenset(name for name, sent in self._sent.items() if sent.due.passed and name not in self._again),
@@ -282,8 +285,10 @@ class Worker:
                 await self._append(ref, self._reporter.rejected(ref, START_EXPIRED, message))
             case AnswerCancelled(ref, reason):
                 await self._append(ref, self._reporter.finished(ref, await self._unstarted(ref, reason)))
-            case EndInterrupted(attempt):
-                await self._append(attempt.ref, self._reporter.finished(attempt.ref, self._interrupted(attempt)))
+            case EndInterrupted(attempt, reason):
+                await self._append(
+                    attempt.ref, self._reporter.finished(attempt.ref, self._interrupted(attempt, reason))
+                )
             case _:
                 assert_never(action)
 
@@ -316,6 +321,7 @@ class Worker:
         self._start_by.pop(name, None)
         self._sent.pop(name, None)
         self._again.pop(name, None)
+        self._broke.discard(name)
 
     # One execution.
 
@@ -332,31 +338,45 @@ class Worker:
         ref = attempt.ref
         bound = log.bind(execution_id=ref.execution_id, attempt=ref.attempt)
         try:
-            task, seed = self._seeded(validate_task(attempt.task).require())
-            # From here on the attempt has begun, and will not begin again, in this process or the next.
-            await self._journal.append(ref, self._reporter.started(ref, random_seed=seed))
+            task = validate_task(attempt.task).require()
+            trail = await (self._resume(attempt) if attempt.phase is Phase.RUNNING else self._begin(task, ref))
+            assert trail.began is not None
+            task = task.model_copy(update={"random_seed": trail.began.seed})
             self._start_by.pop(key(ref), None)
             self._changed()
-            bound.info("execution_started")
-            result = await self._run_engine(task, ref, control)
+            bound.info("execution_started", restarts=attempt.restarts)
+            result = await self._run_engine(task, ref, control, trail)
             if result is not None:
                 # Before its end is written: from then on it may be sent, recorded and forgotten at any moment.
-                unsent = (await self._known(ref)).unsent
+                known = await self._known(ref)
+                result = result.model_copy(update={"agent_restarts": known.restarts})
                 await self._journal.append(ref, self._reporter.finished(ref, result))
-                bound.info("execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=unsent)
+                bound.info(
+                    "execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=known.unsent
+                )
         finally:
             self._running = None
             self._idle.set()
             self._wake.set()
             self._changed()
 
-    def _seeded(self, task: Task) -> tuple[Task, int]:
-        """The task with its seed, drawn here where it names none: what is reported first is what the run uses."""
+    async def _begin(self, task: Task, ref: ExecutionRef) -> Trail:
+        """From here on the attempt has begun, and will not begin again, in this process or the next. The seed is drawn
+        here where the task names none: what is reported first is what the run uses."""
         seed = self._random.randint(0, MAX_SEED) if task.random_seed is None else task.random_seed
-        return task.model_copy(update={"random_seed": seed}), seed
+        began = Began(seed=seed, at=self._clock.now())
+        await self._journal.append(ref, self._reporter.started(ref, random_seed=seed), trail=began)
+        return Trail([began])
 
-    async def _run_engine(self, task: Task, ref: ExecutionRef, control: RunControl) -> TaskResult | None:
-        """The result, or None when the engine broke: then the attempt counts as interrupted, like after a crash."""
+    async def _resume(self, attempt: Attempt) -> Trail:
+        """The way of the process that broke off. That somebody goes on is written first: it is bounded."""
+        ref, step = attempt.ref, attempt.open_step
+        await self._journal.append(ref, self._reporter.resumed(ref, restarts=attempt.restarts + 1))
+        doubt = InDoubt(step.path, step.dispatched) if step is not None and step.dispatched else None
+        return Trail(await self._journal.trail(ref), in_doubt=doubt)
+
+    async def _run_engine(self, task: Task, ref: ExecutionRef, control: RunControl, trail: Trail) -> TaskResult | None:
+        """The result, or None when the engine broke: then the attempt counts as interrupted and is not gone on with."""
         observer = JournalObserver(self._journal, ref, self._reporter, self._changed)
         try:
             result = await self._engine.run(
@@ -365,11 +385,13 @@ class Worker:
                 agent_name=self._agent,
                 observer=observer,
                 control=control,
+                trail=trail,
             )
         except Exception:
             # An error may quote what it stumbled over.
             trace = without(traceback.format_exc(), secret_values(task))
             log.error("execution_broke", execution_id=ref.execution_id, traceback=trace)
+            self._broke.add(key(ref))
             return None
         result = observer.noted(result)
         if self._stopping and result.code is StepCode.CANCELLED and control.reason == self._stopping:
@@ -385,7 +407,7 @@ class Worker:
         [attempt] = [each for each in await self._journal.attempts() if key(each.ref) == key(ref)]
         return attempt
 
-    def _interrupted(self, attempt: Attempt) -> TaskResult:
+    def _interrupted(self, attempt: Attempt, reason: str) -> TaskResult:
         step = attempt.open_step
         if step is not None and step.dispatched:
             return self._ended(
@@ -397,6 +419,9 @@ class Worker:
                 failed_step_id=step.step_id,
             )
         where = f"in step {step.step_id!r}, before its action" if step is not None else "between two steps"
+        if reason:
+            message = f"Cancelled after the agent broke off {where}: {reason}"
+            return self._ended(attempt, StepCode.CANCELLED, message, acted=None)
         return self._ended(attempt, StepCode.AGENT_RESTARTED, f"The agent broke off {where}.", acted=None)
 
     def _ended(
@@ -415,6 +440,7 @@ class Worker:
             acted=acted,
             started_at=self._clock.now(),
             duration_ms=0,
+            agent_restarts=attempt.restarts,
         )
 
 
