@@ -50,6 +50,7 @@ from droidfleet_controller.fleet.targets import Targets
 from droidfleet_controller.http import HttpServer
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.metrics import Metrics
+from droidfleet_controller.rollouts.report.service import Reports
 from droidfleet_controller.rollouts.service import Rollouts
 from droidfleet_controller.rollouts.states import TERMINAL, RolloutState
 from droidfleet_controller.schedules.service import Schedules
@@ -424,7 +425,10 @@ class Controller:
                 artifacts=Artifacts(database, self._files),
                 broadcast=self._broadcast,
             ),
-            rollouts=RolloutServicer(rollouts=self._rollouts),
+            rollouts=RolloutServicer(
+                rollouts=self._rollouts,
+                reports=Reports(database=database, clock=clock, files=self._files, rollouts=self._rollouts),
+            ),
             schedules=ScheduleServicer(schedules=self._schedules),
             credentials=_server_credentials(tls),
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from droidfleet.v1 import rollout_pb2
 from droidfleet_controller.api.convert import execution_state, issues_to_pb, timestamp
+from droidfleet_controller.rollouts.report.service import ReportForm
 from droidfleet_controller.rollouts.rollout import Decision, MembershipChange, Waiting
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, RolloutState, WaveState
 from droidfleet_controller.rollouts.views import (
@@ -69,6 +70,11 @@ def outcome_from(value: rollout_pb2.MemberOutcome.ValueType) -> Outcome:
 def control_from(value: rollout_pb2.RolloutControl.ValueType) -> Control:
     """What somebody wants done."""
     return Control(rollout_pb2.RolloutControl.Name(value).removeprefix("ROLLOUT_CONTROL_"))
+
+
+def report_form_from(value: rollout_pb2.ReportFormat.ValueType) -> ReportForm:
+    """The form of a report."""
+    return ReportForm(rollout_pb2.ReportFormat.Name(value).removeprefix("REPORT_FORMAT_"))
 
 
 # What was asked for.

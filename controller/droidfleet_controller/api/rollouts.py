@@ -10,6 +10,7 @@ from grpc import aio
 from droidfleet.v1 import rollout_pb2, rollout_pb2_grpc
 from droidfleet_controller.api import convert_rollout as convert
 from droidfleet_controller.api import pages, versions
+from droidfleet_controller.rollouts.report.service import ReportForm, Reports
 from droidfleet_controller.rollouts.service import Rollouts
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, RolloutState
 from droidfleet_controller.rollouts.views import MemberFilter, RolloutFilter, StartRollout
@@ -24,8 +25,9 @@ BEFORE_THE_FIRST = -1
 class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
     """The service over the use cases."""
 
-    def __init__(self, *, rollouts: Rollouts) -> None:
+    def __init__(self, *, rollouts: Rollouts, reports: Reports) -> None:
         self._rollouts = rollouts
+        self._reports = reports
 
     async def PlanRollout(
         self, request: rollout_pb2.PlanRolloutRequest, context: Context
@@ -123,6 +125,19 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
             actor=context.peer(),
         )
         return rollout_pb2.ControlRolloutResponse(rollout=convert.rollout_to_pb(view))
+
+    async def GetRolloutReport(
+        self, request: rollout_pb2.GetRolloutReportRequest, context: Context
+    ) -> AsyncIterator[rollout_pb2.GetRolloutReportResponse]:
+        async for data in self._reports.write(request.rollout_id, _report_form(request.format)):
+            yield rollout_pb2.GetRolloutReportResponse(data=data)
+
+
+def _report_form(value: rollout_pb2.ReportFormat.ValueType) -> ReportForm:
+    try:
+        return convert.report_form_from(value)
+    except ValueError:
+        raise InvalidInputError("BAD_FORMAT", f"format: {value} is not a form of a report.") from None
 
 
 def _rollout_state(value: rollout_pb2.RolloutState.ValueType) -> RolloutState:

@@ -18,6 +18,7 @@ from droidfleet_controller.api.convert import instant
 from droidfleet_controller.dispatch.execution import TaskText
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue
+from droidfleet_controller.rollouts.report.service import ReportForm
 from droidfleet_controller.rollouts.rollout import (
     Decision,
     Member,
@@ -308,6 +309,7 @@ def of(enum: type[StrEnum], but: StrEnum | None = None) -> set[str]:
         (rollout_pb2.MemberState, "MEMBER_STATE_", of(MemberState)),
         (rollout_pb2.MemberOutcome, "MEMBER_OUTCOME_", of(Outcome, Outcome.NONE)),
         (rollout_pb2.RolloutControl, "ROLLOUT_CONTROL_", of(Control)),
+        (rollout_pb2.ReportFormat, "REPORT_FORMAT_", of(ReportForm)),
         (schedule_pb2.OccurrenceState, "OCCURRENCE_STATE_", of(OccurrenceState)),
     ],
 )
@@ -339,6 +341,11 @@ def test_every_control_arrives(control: Control) -> None:
     assert convert.control_from(rollout_pb2.RolloutControl.Value(f"ROLLOUT_CONTROL_{control}")) is control
 
 
+@pytest.mark.parametrize("form", ReportForm)
+def test_every_form_of_a_report_arrives(form: ReportForm) -> None:
+    assert convert.report_form_from(rollout_pb2.ReportFormat.Value(f"REPORT_FORMAT_{form}")) is form
+
+
 @pytest.mark.parametrize("state", WaveState)
 def test_every_state_of_a_wave_has_its_word(state: WaveState) -> None:
     assert rollout_pb2.WaveState.Name(convert.wave_state(state)) == f"WAVE_STATE_{state}"
@@ -351,7 +358,14 @@ def test_every_state_of_an_occurrence_has_its_word(state: OccurrenceState) -> No
 
 
 @pytest.mark.parametrize(
-    "read", [convert.rollout_state_from, convert.member_state_from, convert.outcome_from, convert.control_from]
+    "read",
+    [
+        convert.rollout_state_from,
+        convert.member_state_from,
+        convert.outcome_from,
+        convert.control_from,
+        convert.report_form_from,
+    ],
 )
 @pytest.mark.parametrize("value", [0, 99])
 def test_what_is_unspecified_or_of_a_newer_api_is_refused(read: Callable[[int], object], value: int) -> None:
