@@ -79,6 +79,14 @@ class Schedules:
         """Begins rollouts at their times, until cancelled."""
         await self._runner.run()
 
+    async def look(self) -> None:
+        """One round of that: what is due now is decided and begun.
+
+        Raises:
+            UnavailableError: the database failed; nothing is lost, the next round does it.
+        """
+        await self._runner.look()
+
     # Reading.
 
     async def preview(
