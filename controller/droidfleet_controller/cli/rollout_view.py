@@ -29,6 +29,9 @@ SPARE = ("Gate", "Waiting", "Going on")
 
 SPARE_OF_LIST = ("Began", "Wave")
 
+LINES_BESIDE_WAVES = 24
+"""Lines of the live view that are no waves: header, reasons, ten failures, what can be done."""
+
 FAILED = frozenset({"FAILED", "TIMED_OUT", "SILENT", "UNKNOWN", "REJECTED", "EXPIRED"})
 """What `maxFailures` counts."""
 
@@ -99,13 +102,18 @@ def bar(parts: Sequence[tuple[int, str]], *, total: int, width: int = BAR_WIDTH)
     return made.append("━" * max(0, left), style="grey37")
 
 
-def rollout(item: rollout_pb2.Rollout, *, width: int) -> Group:
-    """All about a rollout in at most ``width`` columns: facts, waves, waits, rates, failures, what can be done."""
+def rollout(item: rollout_pb2.Rollout, *, width: int, height: int | None = None) -> Group:
+    """All about a rollout in ``width`` columns: facts, waves, waits, rates, failures, what can be done. In few lines
+    (``height``) it shows the waves around the open one."""
     parts: list[RenderableType] = [headline(item)]
     if item.reason:
         parts.append(cell(item.reason, "yellow" if documents.rollout_state(item) in documents.HELD else ""))
     if item.waves:
-        parts += [Text(), without_spare(waves(item.waves), SPARE, width=width)]
+        room = len(item.waves) if height is None else max(1, height - LINES_BESIDE_WAVES)
+        shown = _around_the_open_one(item.waves, room)
+        parts += [Text(), without_spare(waves(shown), SPARE, width=width)]
+        if len(shown) < len(item.waves):
+            parts.append(cell(f"... and {len(item.waves) - len(shown)} more waves", "dim"))
     lines = [*_gate(item), *_waits(item), *_rates(item), *_confirmation(item)]
     if lines:
         parts += [Text(), *lines]
@@ -115,6 +123,13 @@ def rollout(item: rollout_pb2.Rollout, *, width: int) -> Group:
     if hints:
         parts += [Text(), *(cell(hint, "dim") for hint in hints)]
     return Group(*parts)
+
+
+def _around_the_open_one(items: Sequence[rollout_pb2.Wave], room: int) -> Sequence[rollout_pb2.Wave]:
+    """At most ``room`` of the waves, the last that is not closed among them, in the middle where it can be."""
+    begun = [place for place, wave in enumerate(items) if documents.wave_state(wave) != "CLOSED"]
+    first = max(0, min((begun[-1] if begun else 0) - room // 2, len(items) - room))
+    return items[first : first + room]
 
 
 def headline(item: rollout_pb2.Rollout) -> Text:
@@ -157,6 +172,7 @@ def waves(items: Iterable[rollout_pb2.Wave]) -> Table:
 def failures(items: Iterable[rollout_pb2.FailureSignature]) -> Table:
     """One row a failure that phones have in common, with an execution to look at."""
     made = table("Phones", "Failure", "Retries", "For example")
+    made.columns[3].no_wrap = True
     for item in items:
         made.add_row(
             cell(str(item.phones)),
@@ -256,6 +272,7 @@ def rollouts(items: Iterable[rollout_pb2.Rollout]) -> Table:
 def members(items: Iterable[rollout_pb2.RolloutMember]) -> Table:
     """One row a phone."""
     made = table("Device", "Wave", "State", "Tries", "Execution", "Why")
+    made.columns[4].no_wrap = True
     for item in items:
         outcome = documents.outcome_of(item.outcome) if item.outcome else documents.member_state(item)
         retry = instant(item.retry_at)

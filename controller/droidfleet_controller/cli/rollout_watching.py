@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from droidfleet.v1 import rollout_pb2
 
-REFRESH_PER_S = 8
+REFRESH_PER_S = 4
+"""The controller sends no more versions than that."""
 
 LINE_S = 2.0
 """Between two lines that only count; what changes otherwise has its line at once."""
@@ -108,7 +109,7 @@ def _shown(first: rollout_pb2.Rollout) -> Iterator[Callable[[rollout_pb2.Rollout
     newest = [first]
 
     def render() -> RenderableType:
-        return view.rollout(newest[0], width=screen.width)
+        return view.rollout(newest[0], width=screen.width, height=screen.height)
 
     def changed(item: rollout_pb2.Rollout) -> None:
         newest[0] = item

@@ -136,6 +136,19 @@ def test_the_view_fits_the_screen_and_keeps_the_gate(width: int) -> None:
     assert "advances at 9 of 10" in " ".join(shown.split())
 
 
+@pytest.mark.parametrize("open_one", [1, 25, 50])
+def test_a_low_screen_shows_the_waves_around_the_open_one(open_one: int) -> None:
+    states = {True: rollout_pb2.WAVE_STATE_PASSED, False: CLOSED}
+    items = [
+        wave(number, rollout_pb2.WAVE_STATE_OPEN if number == open_one else states[number < open_one])
+        for number in range(1, 51)
+    ]
+    shown = text_of(view.rollout(rollout(RUNNING, *items), width=120, height=40))
+    assert len(shown.splitlines()) <= 40
+    assert any(line.split()[:2] == [str(open_one), "OPEN"] for line in shown.splitlines())
+    assert "more waves" in shown
+
+
 def test_the_view_says_why_nothing_starts_and_how_far_an_end_is_confirmed() -> None:
     item = rollout(CANCELLING, wave(running=3))
     item.waits.add(why="CONFIRMATION", sentence="3 have not confirmed.")
