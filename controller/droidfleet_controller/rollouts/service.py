@@ -323,5 +323,7 @@ class Rollouts:
 
 def _before(connection: Connection, spec: RolloutSpec, request_id: str) -> Rollout | None:
     """The rollout that the same call created before."""
+    if not request_id:
+        return None
     _, asked = split(spec, frozenset())
     return starting.created_before(connection, request_id, digest=digest(spec), asked=asked)

@@ -29,12 +29,13 @@ from droidfleet_controller.rollouts.views import MemberFilter, MemberView, Rollo
 from droidfleet_controller.store import executions as stored_executions
 from droidfleet_controller.store.schema import (
     executions,
+    microseconds,
     rollout_decisions,
     rollout_members,
     rollout_membership,
     rollouts,
 )
-from droidfleet_controller.store.sql import chunks
+from droidfleet_controller.store.sql import ManyRows, Plain, chunks
 
 SPECS_KEPT = 32
 """Documents that are not read again each time that their rollout is: one may hold values for ten thousand phones."""
@@ -63,11 +64,26 @@ _SAVE = (
     .values({name: bindparam(name) for name in _CHANGING})
 )
 _MEMBER = [column for column in rollout_members.c if column.name != "rollout_id"]
-_ADD_MEMBERS = insert(rollout_members)
-_SAVE_MEMBERS = (
+_MEMBER_NAMES = (
+    "device",
+    "wave",
+    "state",
+    "outcome",
+    "tries",
+    "execution_id",
+    "values_id",
+    "started_at",
+    "ended_at",
+    "retry_at",
+    "signature",
+    "reason",
+)
+_ADD_MEMBERS = ManyRows(insert(rollout_members), (*_MEMBER_NAMES, "rollout_id", "place"))
+_SAVE_MEMBERS = ManyRows(
     update(rollout_members)
-    .where(rollout_members.c.rollout_id == bindparam("key"), rollout_members.c.place == bindparam("at_place"))
-    .values({column.name: bindparam(column.name) for column in _MEMBER if column.name != "place"})
+    .where(rollout_members.c.rollout_id == bindparam("of_rollout"), rollout_members.c.place == bindparam("at_place"))
+    .values({name: bindparam(name) for name in _MEMBER_NAMES}),
+    (*_MEMBER_NAMES, "of_rollout", "at_place"),
 )
 
 
@@ -133,9 +149,7 @@ def page(connection: Connection, wanted: RolloutFilter, *, before: int | None, l
 
 def add_members(connection: Connection, rollout_id: str, members: Iterable[Member]) -> None:
     """Inserts members."""
-    rows = [_member_values(rollout_id, member) for member in members]
-    if rows:
-        connection.execute(_ADD_MEMBERS, rows)
+    _ADD_MEMBERS.write(connection, [_member_row(rollout_id, member) for member in members])
 
 
 def save_members(connection: Connection, rollout_id: str, members: Sequence[Member]) -> None:
@@ -146,13 +160,7 @@ def save_members(connection: Connection, rollout_id: str, members: Sequence[Memb
             rollout_members.c.rollout_id == rollout_id, rollout_members.c.place.in_(some)
         )
         known.update(connection.execute(query).scalars())
-    changed = [
-        {"key": rollout_id, "at_place": member.place, **_member_changing(member)}
-        for member in members
-        if member.place in known
-    ]
-    if changed:
-        connection.execute(_SAVE_MEMBERS, changed)
+    _SAVE_MEMBERS.write(connection, [_member_row(rollout_id, member) for member in members if member.place in known])
     add_members(connection, rollout_id, [member for member in members if member.place not in known])
 
 
@@ -421,25 +429,24 @@ def signature_text(signature: Signature | None) -> str | None:
     return None if signature is None else json.dumps(_parts(signature), ensure_ascii=False)
 
 
-def _member_values(rollout_id: str, member: Member) -> dict[str, object]:
-    return {"rollout_id": rollout_id, "place": member.place, **_member_changing(member)}
-
-
-def _member_changing(member: Member) -> dict[str, object]:
-    return {
-        "device": member.device,
-        "wave": member.wave,
-        "state": member.state.value,
-        "outcome": member.outcome.value,
-        "tries": member.tries,
-        "execution_id": member.execution_id,
-        "values_id": member.values_id,
-        "started_at": member.started_at,
-        "ended_at": member.ended_at,
-        "retry_at": member.retry_at,
-        "signature": signature_text(member.signature),
-        "reason": member.reason,
-    }
+def _member_row(rollout_id: str, member: Member) -> tuple[Plain, ...]:
+    """In the order of `_MEMBER_NAMES`, then the key."""
+    return (
+        member.device,
+        member.wave,
+        member.state.value,
+        member.outcome.value,
+        member.tries,
+        member.execution_id,
+        member.values_id,
+        microseconds(member.started_at),
+        microseconds(member.ended_at),
+        microseconds(member.retry_at),
+        signature_text(member.signature),
+        member.reason,
+        rollout_id,
+        member.place,
+    )
 
 
 def _member(row: Row[Any]) -> Member:

@@ -10,11 +10,12 @@ from sqlalchemy import Connection, bindparam, delete, exists, insert, select, up
 
 from droidfleet_controller.store.database import scrub_afterwards
 from droidfleet_controller.store.schema import executions, run_values
-from droidfleet_controller.store.sql import chunks
+from droidfleet_controller.store.sql import ManyRows, chunks
 from droidfleet_controller.tasks.values import RunValues
 
 NO_SECRETS = "{}"
 
+_ADD = ManyRows(insert(run_values), ("values_id", "given", "secrets", "held_by"))
 _FORGET = update(run_values).where(run_values.c.values_id == bindparam("key")).values(secrets=bindparam("left"))
 
 
@@ -26,16 +27,15 @@ def add(connection: Connection, values_id: str, values: RunValues, *, held_by: s
 def add_many(connection: Connection, new: Mapping[str, RunValues], *, held_by: str) -> None:
     """Keeps values under new ids."""
     rows = [
-        {
-            "values_id": values_id,
-            "given": json.dumps({"inputValues": dict(values.values), "randomSeed": values.random_seed}),
-            "secrets": json.dumps(dict(values.secrets)),
-            "held_by": held_by,
-        }
+        (
+            values_id,
+            json.dumps({"inputValues": dict(values.values), "randomSeed": values.random_seed}),
+            json.dumps(dict(values.secrets)),
+            held_by,
+        )
         for values_id, values in new.items()
     ]
-    if rows:
-        connection.execute(insert(run_values), rows)
+    _ADD.write(connection, rows)
 
 
 def release(connection: Connection, held_by: str) -> None:
