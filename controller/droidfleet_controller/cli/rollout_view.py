@@ -9,7 +9,7 @@ from rich.text import Text
 
 from droidfleet_controller.cli import rollout_documents as documents
 from droidfleet_controller.cli.documents import instant
-from droidfleet_controller.cli.tables import STYLES, facts, table, without_spare
+from droidfleet_controller.cli.tables import FREE_TEXT, STYLES, facts, table, without_spare
 from droidfleet_controller.cli.text import cell, cut, duration, moment
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def rollouts(items: Iterable[rollout_pb2.Rollout]) -> Table:
 
 def members(items: Iterable[rollout_pb2.RolloutMember]) -> Table:
     """One row a phone."""
-    made = table("Device", "Wave", "State", "Tries", "Execution", "Why")
+    made = table("Device", "Wave", "State", "Tries", "Execution", FREE_TEXT)
     made.columns[4].no_wrap = True
     for item in items:
         outcome = documents.outcome_of(item.outcome) if item.outcome else documents.member_state(item)
@@ -292,7 +292,8 @@ def decisions(items: Iterable[rollout_pb2.RolloutDecision]) -> Table:
     """One row a decision."""
     made = table("When", "Wave", "Rule", "Why")
     for item in items:
-        made.add_row(cell(moment(instant(item.at))), cell(wave_name(item.wave)), cell(item.rule), cell(item.sentence))
+        wave = str(item.wave) if item.wave else ""
+        made.add_row(cell(moment(instant(item.at))), cell(wave), cell(item.rule), cell(item.sentence))
     return made
 
 
