@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from droidfleet_controller.dispatch.execution import TaskText
 from droidfleet_controller.rollouts import starting, values
@@ -24,6 +24,7 @@ from droidfleet_controller.schedules.views import ScheduleView
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.store.schema import rollouts as rollout_table
+from droidfleet_controller.store.schema import run_values
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import DroidfleetError
 from unit.schedules.documents import NOW, document
@@ -133,6 +134,11 @@ class PlainRollouts:
         """Ends a rollout."""
         query = update(rollout_table).where(rollout_table.c.rollout_id == rollout_id)
         await self._database.run(lambda connection: connection.execute(query.values(state=state, ended_at=NOW)))
+
+    async def forget_values(self) -> None:
+        """Forgets the values of all rollouts, as they are when these have ended."""
+        query = delete(run_values).where(run_values.c.held_by.like("ro-%"))
+        await self._database.run(lambda connection: connection.execute(query))
 
 
 @dataclass
