@@ -14,7 +14,7 @@ def bound_s(*steps: object) -> float:
 
 
 def test_the_bound_counts_the_steps_of_every_round() -> None:
-    assert bound_s({"id": "r", "action": "REPEAT", "maxIterations": 20, "steps": [BACK]}) == 100
+    assert bound_s({"id": "r", "action": "REPEAT", "maxIterations": 20, "steps": [BACK]}) == 103
 
 
 def test_a_bound_beyond_every_calendar_is_cut() -> None:
