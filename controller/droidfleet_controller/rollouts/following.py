@@ -225,6 +225,7 @@ class Following:
         except Exception:
             # A rollout that breaks us must not hold up the others.
             log.exception("rollout_undecidable", rollout_id=followed.rollout_id)
+            followed.forget()
             self._later(followed)
 
     def _later(self, followed: _Followed) -> None:

@@ -16,7 +16,10 @@ from droidfleet_controller.tasks.values import RunValues
 NO_SECRETS = "{}"
 
 _ADD = ManyRows(insert(run_values), ("values_id", "given", "secrets", "held_by"))
-_FORGET = update(run_values).where(run_values.c.values_id == bindparam("key")).values(secrets=bindparam("left"))
+_FORGET = ManyRows(
+    update(run_values).where(run_values.c.values_id == bindparam("key")).values(secrets=bindparam("left")),
+    ("key", "left"),
+)
 
 
 def add(connection: Connection, values_id: str, values: RunValues, *, held_by: str = "") -> None:
@@ -60,7 +63,7 @@ def load(connection: Connection, values_ids: Iterable[str]) -> dict[str, RunValu
 
 def forget_secrets(connection: Connection, values_ids: Iterable[str]) -> None:
     """Removes those secrets that no live execution uses and nothing holds."""
-    ended: list[dict[str, str]] = []
+    ended: list[tuple[str, str]] = []
     live = exists().where(executions.c.values_id == run_values.c.values_id, executions.c.check_at.is_not(None))
     for some in chunks(sorted(set(values_ids))):
         query = select(run_values.c.values_id, run_values.c.secrets).where(
@@ -69,9 +72,9 @@ def forget_secrets(connection: Connection, values_ids: Iterable[str]) -> None:
         for row in connection.execute(query):
             left = json.dumps(dict.fromkeys(json.loads(row.secrets)))
             if left != row.secrets:
-                ended.append({"key": row.values_id, "left": left})
+                ended.append((row.values_id, left))
+    _FORGET.write(connection, ended)
     if ended:
-        connection.execute(_FORGET, ended)
         scrub_afterwards(connection)
 
 

@@ -98,7 +98,7 @@ async def test_a_rollout_that_breaks_its_planner_does_not_hold_up_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rolling(tmp_path, *phones(2)) as fleet:
-        broken = (await fleet.start(spec("phone-01", waves=[{"size": 1}, {}][1:]))).rollout.rollout_id
+        broken = (await fleet.start(spec("phone-01", waves=[{}]))).rollout.rollout_id
         plan = fleet.rollouts._following._open[broken].plan
         assert plan is not None
         monkeypatch.setattr(plan, "decide", lambda *_, **__: 1 // 0)
@@ -106,6 +106,9 @@ async def test_a_rollout_that_breaks_its_planner_does_not_hold_up_the_others(
         other = (await fleet.start(spec("phone-02"))).rollout.rollout_id
         await fleet.run_all(other)
         assert (await fleet.view(other)).rollout.state is RolloutState.SUCCEEDED
+        await fleet.run_all(broken)
+        await fleet.pass_time(2)
+        assert (await fleet.view(broken)).rollout.state is RolloutState.SUCCEEDED, "a plan made anew works"
 
 
 async def test_a_command_whose_caller_went_away_is_carried_out_or_not_at_all(tmp_path: Path) -> None:
