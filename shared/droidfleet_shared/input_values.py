@@ -68,7 +68,7 @@ def collect_values(
                 hint='Write --input name=value, for example --input "item=green tea".',
             )
         _once(name, given)
-        values[name] = _typed(name, text, declared.get(name))
+        values[name] = _open(name, text, declared.get(name))
     for name in secrets:
         _once(name, given)
         if declared.get(name, "secret") != "secret":
@@ -118,15 +118,14 @@ def secret_variable(name: str) -> str:
     return SECRET_ENV_PREFIX + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
 
 
-def _typed(name: str, text: str, kind: Json) -> Json:
+def typed(name: str, text: str, kind: Json) -> Json:
+    """A value that was written as text, as an input of type ``kind`` has it; of any other type it stays a text.
+
+    Raises:
+        InvalidInputError: ``BAD_INPUT``.
+    """
     value: Json = None
     match kind:
-        case "secret":
-            raise DeniedError(
-                "SECRET_ON_COMMAND_LINE",
-                f"the input {name!r} is a secret, and every user of this machine can read a command line.",
-                hint=f"Write --secret {name}: its value is taken from {secret_variable(name)}, or asked for.",
-            )
         case "integer":
             value = int(text) if _INTEGER.fullmatch(text) else None
         case "number":
@@ -143,6 +142,17 @@ def _typed(name: str, text: str, kind: Json) -> Json:
         expected = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}[str(kind)]
         raise InvalidInputError("BAD_INPUT", f"the input {name!r} needs {expected}, not {text!r}.")
     return value
+
+
+def _open(name: str, text: str, kind: Json) -> Json:
+    """A value that stands on the command line."""
+    if kind == "secret":
+        raise DeniedError(
+            "SECRET_ON_COMMAND_LINE",
+            f"the input {name!r} is a secret, and every user of this machine can read a command line.",
+            hint=f"Write --secret {name}: its value is taken from {secret_variable(name)}, or asked for.",
+        )
+    return typed(name, text, kind)
 
 
 def _secret(name: str, environ: Mapping[str, str], ask: Callable[[str], str] | None) -> str:

@@ -202,12 +202,9 @@ def what_next(item: rollout_pb2.Rollout) -> list[str]:
         case "AWAITING_APPROVAL":
             return [line("Open the next wave", "promote"), end]
         case "PAUSED":
-            return [
-                line("Why", "explain"),
-                line("Go on", "resume"),
-                line("Open the next wave all the same", "promote"),
-                end,
-            ]
+            waiting = any(documents.wave_state(wave) == "CLOSED" for wave in item.waves)
+            promote = [line("Open the next wave all the same", "promote")] if waiting else []
+            return [line("Why", "explain"), line("Go on", "resume"), *promote, end]
         case "CANCELLING":
             return [line("Without waiting for the phones", "abort")]
         case _:

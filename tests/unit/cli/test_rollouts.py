@@ -131,9 +131,24 @@ def test_values_are_typed_as_the_task_declares_them(
 
 def test_values_of_single_phones_come_from_a_csv(droidfleet: Command, ready: FakeFleet, tmp_path: Path) -> None:
     file = tmp_path / "values.csv"
-    file.write_text("device,item\nphone-01,tea\nphone-02,tent\n")
+    file.write_text("device,item,count,pin\nphone-01,tea,2,4711\nphone-02,7,,\n")
     droidfleet("rollout", "start", "shop-order", "--group", "a", "--inputs-csv", str(file))
-    assert sent(ready)["deviceInputs"] == {"phone-01": {"item": "tea"}, "phone-02": {"item": "tent"}}
+    assert sent(ready)["deviceInputs"] == {
+        "phone-01": {"item": "tea", "count": 2, "pin": "4711"},
+        "phone-02": {"item": "7"},
+    }
+
+
+def test_every_value_of_a_csv_that_is_of_another_type_is_listed(
+    droidfleet: Command, ready: FakeFleet, tmp_path: Path
+) -> None:
+    file = tmp_path / "values.csv"
+    file.write_text("device,count\nphone-01,two\nphone-02,2\nphone-03,2.5\n")
+    ran = droidfleet("rollout", "start", "shop-order", "--group", "a", "--inputs-csv", str(file))
+    assert ran.code == 2
+    assert "row of phone-01 BAD_INPUT: the input 'count' needs a whole number, not 'two'." in ran.err
+    assert "row of phone-03 BAD_INPUT" in ran.err
+    assert not started(ready)
 
 
 def test_options_go_over_a_document_in_yaml(droidfleet: Command, ready: FakeFleet, tmp_path: Path) -> None:

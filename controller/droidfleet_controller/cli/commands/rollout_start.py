@@ -153,7 +153,8 @@ def watch_to_end(client: ControllerClient, item: rollout_pb2.Rollout, until: Unt
     except (KeyboardInterrupt, DroidfleetError) as error:
         if isinstance(error, KeyboardInterrupt | UnavailableError):
             note(f"The rollout goes on. Watch it: droidfleet rollout watch {rollout_id}")
-            note(f"Hold it: droidfleet rollout pause {rollout_id}    end it: droidfleet rollout cancel {rollout_id}")
+            note(f"Hold it: droidfleet rollout pause {rollout_id}")
+            note(f"End it: droidfleet rollout cancel {rollout_id}")
         raise
 
 
