@@ -76,7 +76,7 @@ async def _run(fleet: LightFleet) -> Sequence[float]:
     request = execution_pb2.RunTaskRequest(document_json=DOCUMENT, devices=fleet.names)
     start = time.perf_counter()
     response = await fleet.executions.RunTask(request, timeout=CALL_S)
-    accepted_at = await fleet.accepted_at(len(response.executions))
+    accepted_at = await fleet.accepted_at()
     return [accepted_at[execution.execution_id] - start for execution in response.executions]
 
 

@@ -1,4 +1,4 @@
-"""Many real agents with memory phones in one process: ``python -m benchmarks.light_agents URL COUNT``.
+"""Many real agents with memory phones in one process: ``python -m benchmarks.light_agents URL FIRST COUNT``.
 
 Speaks with `light_fleet` over its standard streams, one line each: says ``ready``; for every line that holds a number
 it waits until so many more executions were accepted, carried out and receipted, and answers with a JSON object of the
@@ -30,7 +30,7 @@ from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.logging import configure_logging
 from support.waiting import until
 
-SETTLE_S = 60.0
+SETTLE_S = 300.0
 
 _SCREEN = (
     '<hierarchy rotation="0"><node index="0" text="Hello" resource-id="a:id/hello" class="android.widget.TextView"'
@@ -67,11 +67,11 @@ class TimedJournal(MemoryJournal):
     @property
     def held(self) -> int:
         """Attempts that the controller has not receipted."""
-        return len(self._attempts)
+        return len(self._book.attempts())
 
 
-async def main(url: str, count: int) -> None:
-    """Runs the agents until standard input ends."""
+async def main(url: str, first: int, count: int) -> None:
+    """Runs the agents with the numbers from ``first`` on until standard input ends."""
     accepted_at: dict[str, float] = {}
     journals: list[TimedJournal] = []
     lines = asyncio.StreamReader()
@@ -79,7 +79,7 @@ async def main(url: str, count: int) -> None:
     async with asyncio.TaskGroup() as group:
         tasks: list[asyncio.Task[None]] = []
         agents: list[Agent] = []
-        for number in range(count):
+        for number in range(first, first + count):
             journals.append(TimedJournal(accepted_at))
             link = BusLink(
                 url,
@@ -129,4 +129,4 @@ if __name__ == "__main__":
     configure_logging("error")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -1,4 +1,4 @@
-"""A controller as a user starts it, and a fleet of light agents: each a process of its own, over a real broker."""
+"""A controller as a user starts it, and a fleet of light agents in processes of their own, over a real broker."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ from droidfleet_shared.logging import configure_logging
 from support.bus import running_link
 from support.waiting import until
 
-START_S = 60.0
-CALL_S = 60.0
+START_S = 300.0
+CALL_S = 300.0
 LINE_BYTES = 4 * 1024 * 1024
+
+AGENTS_PER_PROCESS = 5_000
+"""Connections of one process: under the limit of open files of most machines."""
 
 DOCUMENT = json.dumps({
     "schemaVersion": 1,
@@ -37,24 +40,28 @@ DOCUMENT = json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class LightFleet:
-    """``asker``: a bus connection of this process, for bare requests."""
+    """``asker``: a bus connection of this process, for bare requests; ``agents``: processes and their agents."""
 
     names: Sequence[str]
     executions: execution_pb2_grpc.ExecutionServiceAsyncStub
     asker: BusLink
-    agents: asyncio.subprocess.Process
+    agents: Sequence[tuple[asyncio.subprocess.Process, int]]
+    channel: grpc.aio.Channel
 
     async def ask(self, name: str) -> None:
         """A bare request with the document to the agent's process, over the agent's connection, and its answer."""
         await self.asker.request(ping_subject(name), DOCUMENT.encode(), timeout_s=CALL_S)
 
-    async def accepted_at(self, count: int) -> dict[str, float]:
-        """Waits until ``count`` more executions were accepted and all are done; each one's `time.perf_counter`."""
-        assert self.agents.stdin is not None
-        assert self.agents.stdout is not None
-        self.agents.stdin.write(f"{count}\n".encode())
+    async def accepted_at(self) -> dict[str, float]:
+        """Waits until every agent has accepted one execution more and all are done; each one's `time.perf_counter`."""
+        for process, count in self.agents:
+            assert process.stdin is not None
+            process.stdin.write(f"{count}\n".encode())
+        found: dict[str, float] = {}
         async with asyncio.timeout(CALL_S):
-            found: dict[str, float] = json.loads(await self.agents.stdout.readline())
+            for process, _ in self.agents:
+                assert process.stdout is not None
+                found |= json.loads(await process.stdout.readline())
         return found
 
 
@@ -67,20 +74,29 @@ async def light_fleet(count: int) -> AsyncIterator[LightFleet]:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         where = await _serve(stack, folder / "data")
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(where["api"]))
-        agents = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.light_agents", where["nats"], str(count)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            limit=LINE_BYTES,
-        )
-        stack.push_async_callback(agents.wait)
-        stack.callback(_close, agents)
-        assert agents.stdout is not None
+        agents = [
+            await _agents(stack, where["nats"], first, min(AGENTS_PER_PROCESS, count - first))
+            for first in range(0, count, AGENTS_PER_PROCESS)
+        ]
         async with asyncio.timeout(START_S):
-            assert await agents.stdout.readline() == b"ready\n"
+            for process, _ in agents:
+                assert process.stdout is not None
+                assert await process.stdout.readline() == b"ready\n"
         asker = await stack.enter_async_context(running_link(where["nats"]))
         names = [agent_name(number) for number in range(count)]
-        yield LightFleet(names, execution_pb2_grpc.ExecutionServiceStub(channel), asker, agents)
+        yield LightFleet(names, execution_pb2_grpc.ExecutionServiceStub(channel), asker, agents, channel)
+
+
+async def _agents(stack: AsyncExitStack, url: str, first: int, count: int) -> tuple[asyncio.subprocess.Process, int]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.light_agents", url, str(first), str(count)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        limit=LINE_BYTES,
+    )
+    stack.push_async_callback(process.wait)
+    stack.callback(_close, process)
+    return process, count
 
 
 def _close(agents: asyncio.subprocess.Process) -> None:
