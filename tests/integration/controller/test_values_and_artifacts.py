@@ -20,7 +20,7 @@ import structlog
 
 from droidfleet.v1 import execution_pb2
 from droidfleet_agent.agent import Agent, AgentSettings
-from droidfleet_agent.driver.memory import MemoryPhone
+from droidfleet_agent.driver.memory import SMALLEST_JPEG, MemoryPhone
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.link.heartbeat import Identity
 from droidfleet_agent.presence import AlwaysThere
@@ -33,6 +33,7 @@ from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.result import ArtifactModel
 from support.bus import running_link
 from support.controller import CALL_S, Api, ScriptedAgent, document, running_controller, scripted_agent
+from support.screens import PACKAGE
 from support.shop import shop
 from support.waiting import until
 
@@ -141,6 +142,20 @@ async def test_a_secret_reaches_the_phone_and_nothing_that_is_written_or_shown(
     assert "execution_finished" in log.getvalue()
     assert SECRET not in log.getvalue()
     assert _files_with(data, SECRET) == []
+
+
+async def test_a_failing_task_leaves_a_picture_that_can_be_fetched(tmp_path: Path) -> None:
+    steps = [{"id": "never", "action": "WAIT", "selector": {"text": "never there"}, "timeoutMs": 300}]
+    text = json.dumps({"schemaVersion": 1, "taskId": "look", "steps": steps})
+    async with running_controller(tmp_path / "data") as api, memory_agent(api.nats):
+        begun = await run(api, text, {})
+        ended = await api.until_state(begun.execution_id, "FAILED")
+        assert (ended.result.failed_screen, ended.result.acted) == (f"{PACKAGE}/.MainActivity", False)
+        [kept] = (await api.execution(begun.execution_id)).artifacts
+        assert (kept.artifact.name, kept.step_id, kept.available) == ("failure", "never", True)
+        with ControllerClient(api.address) as client:
+            picture = await asyncio.to_thread(client.artifact, begun.execution_id, kept.artifact.sha256)
+        assert picture == SMALLEST_JPEG
 
 
 def _files_with(folder: Path, text: str) -> list[str]:
