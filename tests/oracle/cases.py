@@ -106,6 +106,7 @@ class Case:
         self.now = 0
         self.success = random.choice([1.0, 0.95, 0.8, 0.4])
         self.screens = random.choice([1, 1, 3])
+        self.movement = random.choice([0.05, 0.05, 0.05, 0.6])
         self.live: list[tuple[str, str]] = []
         self.lost: list[tuple[str, str]] = []
         self.over: list[TryEnded] = []
@@ -181,7 +182,7 @@ class Case:
             decided = self.quiet(decided)
         self.now += random.choice([0, 1, random.randrange(20 * SECOND)])
         changes = self.changes()
-        if random.random() < 0.03:
+        if random.random() < 0.06:
             self.command(changes)
             changes = []
         return self.decide(changes, random.choice([1, 3, UNLIMITED, UNLIMITED]))
@@ -213,8 +214,8 @@ class Case:
             found.append(self.ended(*self.lost.pop(random.randrange(len(self.lost)))))
         if self.over and random.random() < 0.1:
             found.append(random.choice(self.over))
-        if random.random() < 0.1:
-            device = random.choice([*self.devices, f"n{random.randrange(5)}"])
+        while random.random() < self.movement:
+            device = random.choice([*self.devices[:9], f"n{random.randrange(5)}"])
             if random.random() < 0.5:
                 found.append(Joined(device=device, values_id="", at=instant(self.now)))
             else:

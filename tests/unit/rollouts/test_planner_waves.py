@@ -238,6 +238,13 @@ def test_a_closed_window_is_no_lack_of_progress() -> None:
     assert plan.stands == (R.RUNNING, C.NONE, 1)
 
 
+def test_what_runs_on_a_phone_that_left_is_not_waited_for() -> None:
+    plan = Planning(2, deadlines={"progress": "1h"}, membership="CONTINUOUS", maxConcurrent=1)
+    plan.leave("p1")
+    assert (plan.wait(3_600).changed, plan.last.look_at) == (False, None)
+    assert plan.stands == (R.RUNNING, C.NONE, 1)
+
+
 def test_a_lost_execution_that_turns_out_to_have_succeeded_corrects_the_counts() -> None:
     plan = Planning(3, waves=waves({"minSuccessPercent": "100%"}, {}, first=2))
     plan.end("p1")

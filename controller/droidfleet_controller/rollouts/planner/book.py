@@ -185,7 +185,6 @@ class Book:
         before = self.members.get(member.place)
         if before is not None:
             self._count(before, -1)
-            self.touched.add(before.wave)
         self.members[member.place] = member
         self._count(member, 1)
         self.changed[member.place] = member
