@@ -96,13 +96,13 @@ class Schedules:
         never raises for a bad document. ``count`` 0: `PREVIEWED`; ``after`` None: now.
 
         Raises:
-            InvalidInputError: ``BAD_COUNT``; ``BAD_REQUEST``: neither or both are named.
+            InvalidInputError: ``BAD_COUNT``; ``BAD_PREVIEW``: neither or both are named.
             NotFoundError: ``SCHEDULE_NOT_FOUND``.
         """
         if not 0 <= count <= MAX_PREVIEWED:
             raise InvalidInputError("BAD_COUNT", f"count: 1 to {MAX_PREVIEWED}, or 0 for {PREVIEWED}, not {count}.")
         if bool(spec_json) == bool(schedule):
-            raise InvalidInputError("BAD_REQUEST", "expected either a document or the name of a stored schedule.")
+            raise InvalidInputError("BAD_PREVIEW", "expected either a document or the name of a stored schedule.")
         now = self._clock.now()
         begin = min(max(after or now, EARLIEST), LATEST)
         if schedule:
