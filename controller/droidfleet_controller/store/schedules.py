@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, String, delete, func, insert, literal_column, or_, select, update
 from sqlalchemy.engine import RowMapping
 
 from droidfleet_controller.schedules.schedule import Occurrence, OccurrenceState, Schedule
 from droidfleet_controller.schedules.spec import ScheduleSpec
 from droidfleet_controller.store.schema import occurrences, rollouts, schedules
+
+_QUEUED = literal_column(f"'{OccurrenceState.QUEUED.value}'", String)
+"""Written out, so that SQLite uses the index that holds these alone."""
 
 _OCCURRENCE = tuple(Occurrence.__slots__)
 
@@ -94,31 +97,27 @@ def settle(connection: Connection, queued: Occurrence) -> bool:
     query = update(occurrences).where(
         occurrences.c.schedule_id == queued.schedule_id,
         occurrences.c.intended_at == queued.intended_at,
-        occurrences.c.state == OccurrenceState.QUEUED,
+        occurrences.c.state == _QUEUED,
     )
     return connection.execute(query.values(**_row(queued))).rowcount == 1
 
 
 def drop_queued(connection: Connection, schedule_id: str, *, reason: str, now: datetime) -> None:
     """Those that wait will not begin."""
-    query = update(occurrences).where(
-        occurrences.c.schedule_id == schedule_id, occurrences.c.state == OccurrenceState.QUEUED
-    )
+    query = update(occurrences).where(occurrences.c.schedule_id == schedule_id, occurrences.c.state == _QUEUED)
     values = {"state": OccurrenceState.OVERLAPPED, "reason": reason, "stop_at": None, "decided_at": now}
     connection.execute(query.values(**values))
 
 
 def queued(connection: Connection, schedule_id: str) -> list[Occurrence]:
     """Those that wait, the oldest first."""
-    query = select(occurrences).where(
-        occurrences.c.schedule_id == schedule_id, occurrences.c.state == OccurrenceState.QUEUED
-    )
+    query = select(occurrences).where(occurrences.c.schedule_id == schedule_id, occurrences.c.state == _QUEUED)
     return [_occurrence(row) for row in connection.execute(query.order_by(occurrences.c.intended_at)).mappings()]
 
 
 def with_queued(connection: Connection) -> set[str]:
     """The schedules of which something waits."""
-    query = select(occurrences.c.schedule_id).where(occurrences.c.state == OccurrenceState.QUEUED).distinct()
+    query = select(occurrences.c.schedule_id).where(occurrences.c.state == _QUEUED).distinct()
     return set(connection.execute(query).scalars())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from droidfleet_controller.store import documents, events, executions, runs, texts
+from droidfleet_controller.store import documents, events, executions, runs, schedules, texts
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.documents import Head
 from droidfleet_controller.store.migrate import migrate
@@ -38,6 +38,12 @@ BUSY: dict[str, Query] = {
         connection, executions.Filter(device="a"), before=9, limit=5
     ),
     "page of a run": lambda connection: executions.page(connection, executions.Filter(run_id="r"), before=9, limit=5),
+    "schedules with queued occurrences": schedules.with_queued,
+    "queued occurrences": lambda connection: schedules.queued(connection, "s-1"),
+    "due stops": lambda connection: schedules.due_stops(connection, NOW, limit=5),
+    "next stop": schedules.next_stop,
+    "running of a schedule": lambda connection: schedules.running(connection, "s-1"),
+    "occurrences of a schedule": lambda connection: schedules.history(connection, "s-1", before=NOW, limit=5),
 }
 
 
