@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, literal_column, select, tuple_, update
 
 from droidfleet_controller.store.schema import agent_documents, database_identity, devices, receipts
 from droidfleet_controller.store.sql import KeyedRows, ManyRows, chunks
@@ -149,12 +149,7 @@ def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[s
 
     Returns the agents that are owed more than their last document could carry.
     """
-    for agent, generation in applied.items():
-        connection.execute(
-            delete(receipts).where(
-                receipts.c.agent == agent, receipts.c.generation > 0, receipts.c.generation <= generation
-            )
-        )
+    _SETTLE.write(connection, list(applied.items()))
     waiting: set[str] = set()
     for some in chunks(applied):
         query = select(receipts.c.agent).where(receipts.c.agent.in_(some), receipts.c.generation == 0)
@@ -165,6 +160,14 @@ def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[s
 _RECEIPT = (receipts.c.agent, receipts.c.execution_id, receipts.c.attempt)
 _KNOWN = KeyedRows(select(*_RECEIPT), tuple_(*_RECEIPT))
 _OWE = ManyRows(insert(receipts), ("agent", "execution_id", "attempt", "generation"))
+_SETTLE = ManyRows(
+    delete(receipts).where(
+        receipts.c.agent == bindparam("key"),
+        receipts.c.generation > literal_column("0"),
+        receipts.c.generation <= bindparam("applied"),
+    ),
+    ("key", "applied"),
+)
 _HEADS = select(agent_documents.c.agent, agent_documents.c.generation, agent_documents.c.host_id).where(
     agent_documents.c.agent.in_(bindparam("agents", expanding=True))
 )

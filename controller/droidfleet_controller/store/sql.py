@@ -7,7 +7,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Dialect, Insert, Row, Select, Update
+from sqlalchemy import ColumnElement, Connection, Delete, Dialect, Insert, Row, Select, Update
 
 IN_LIMIT = 300
 """Values in one IN list: as triples still under every database's limit of variables (SQLite's oldest: 999)."""
@@ -28,15 +28,15 @@ def chunks(values: Iterable[T]) -> Iterator[list[T]]:
 
 
 class ManyRows:
-    """An insert or update that is carried out for many rows at once, at the driver's own speed.
+    """An insert, update or delete that is carried out for many rows at once, at the driver's own speed.
 
     SQLAlchemy turns the values of every row by their types and puts them in order, which costs more than the database
     takes to write them. Here the statement is compiled once for a dialect, and rows come as the driver takes them:
-    instants as `schema.microseconds`, states as their words. ``names``: of the statement's parameters, in the order in
-    which rows bear them.
+    instants as `schema.microseconds`, states as their words. ``names``: of all the statement's parameters, in the order
+    in which rows bear them; a constant in it is written as a literal.
     """
 
-    def __init__(self, statement: Insert | Update, names: Sequence[str]) -> None:
+    def __init__(self, statement: Insert | Update | Delete, names: Sequence[str]) -> None:
         self._statement = statement
         self._names = tuple(names)
         self._compiled: tuple[Dialect, str, Callable[[tuple[Plain, ...]], Any]] | None = None
