@@ -19,7 +19,17 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 
-MODULES = ("driver_call", "matching", "repeat_run", "task_run", "dispatch", "ingest", "rollout_fleet", "agent_process")
+MODULES = (
+    "driver_call",
+    "matching",
+    "repeat_run",
+    "task_run",
+    "dispatch",
+    "ingest",
+    "planner_tick",
+    "rollout_fleet",
+    "agent_process",
+)
 REPORT = Path("build/bench.json")
 
 
