@@ -123,8 +123,11 @@ def with_queued(connection: Connection) -> set[str]:
 
 def running(connection: Connection, schedule_id: str) -> tuple[str, ...]:
     """The rollouts of its occurrences that go on, the oldest first."""
+    # Not by the index of schedules, which holds all that it ever began: those that go on, of all schedules, are fewer.
     query = select(rollouts.c.rollout_id).where(
-        rollouts.c.schedule_id == schedule_id, rollouts.c.ended_at.is_(None), rollouts.c.intended_at.is_not(None)
+        rollouts.c.ended_at.is_(None),
+        rollouts.c.schedule_id.concat("") == schedule_id,
+        rollouts.c.intended_at.is_not(None),
     )
     return tuple(connection.execute(query.order_by(rollouts.c.number)).scalars())
 
