@@ -1,6 +1,7 @@
 """Schedules: rollouts that begin by themselves.
 
-    cron -> zone (gap, fold) -> occurrences -> timer -> service: one occurrence, one rollout
+    cron -> zones (gap, fold) -> moments, windows -> occurrences -> policy -> runner: one occurrence, one rollout
+                                        check, preview -> service: the use cases          timer wakes the runner
 
-Everything but `timer` and `service` is pure.
+Everything but `runner`, `secrets`, `service` and `timer` is pure.
 """
