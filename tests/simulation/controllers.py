@@ -14,8 +14,13 @@ from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.runs import Runs
 from droidfleet_controller.dispatch.sweeper import Sweeper
 from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.fleet.groups import Groups
+from droidfleet_controller.fleet.labels import Labels
 from droidfleet_controller.fleet.registry import MAX_ASKING, Registry
+from droidfleet_controller.fleet.targets import Targets
 from droidfleet_controller.metrics import Metrics
+from droidfleet_controller.rollouts.service import Rollouts
+from droidfleet_controller.tasks.library import Library
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
 from droidfleet_shared.errors import UnavailableError
@@ -97,6 +102,19 @@ class Controller:
         self.cancels = Cancels(
             database=database, clock=clock, publisher=publisher, broadcast=broadcast, metrics=METRICS
         )
+        self.library = Library(database=database, clock=clock, broadcast=broadcast)
+        self._labels = Labels(database=database, clock=clock, stored=broadcast.events)
+        self.groups = Groups(database=database, clock=clock, registry=self.registry, stored=broadcast.events)
+        self.rollouts = Rollouts(
+            database=database,
+            clock=clock,
+            registry=self.registry,
+            targets=Targets(registry=self.registry, labels=self._labels, groups=self.groups),
+            publisher=publisher,
+            broadcast=broadcast,
+            cancels=self.cancels,
+            metrics=METRICS,
+        )
 
     def _takes(self) -> tuple[float, float]:
         return self._random.random() * self._slow_disk_s, self._random.random() * self._slow_disk_s
@@ -118,6 +136,8 @@ class Controller:
 
     async def _run(self) -> None:
         await self.registry.load()
+        await self._labels.load()
+        await self.groups.load()
         await self._publisher.load()
         self.link.subscribe(subjects.HEARTBEATS_ALL, self.registry.receive, pending_limit=MAX_ASKING)
         self.link.on_connected(self._reconcile)
@@ -128,6 +148,7 @@ class Controller:
                 ("publisher", self._publisher.run()),
                 ("ingest", self._ingest.run()),
                 ("sweeper", self._sweeper.run()),
+                ("rollouts", self.rollouts.run()),
             ):
                 group.create_task(part, name=f"controller {name}")
             self.ready.set()

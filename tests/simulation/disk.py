@@ -10,10 +10,13 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import TypeVar
+from unittest import mock
 
 from sqlalchemy import Connection, Engine
 
+from droidfleet_controller import ids
 from droidfleet_controller.store import schema
 from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.migrate import migrate
@@ -25,7 +28,7 @@ T = TypeVar("T")
 _KEPT = frozenset({"alembic_version", "database_identity"})
 """Tables that belong to the schema and not to what happened."""
 
-_NOTED = ("attempt", "cancel_requested", "try_number", "expires_at", "reason")
+_NOTED = ("attempt", "cancel_requested", "try_number", "created_at", "expires_at", "reason")
 _NOTE = f"""
 INSERT INTO watched(execution_id, device, run_id, before, after, {", ".join(_NOTED)})
 VALUES (new.execution_id, new.device, new.run_id, {{before}}, new.state, {", ".join(f"new.{name}" for name in _NOTED)})
@@ -38,6 +41,13 @@ CREATE TEMP TRIGGER IF NOT EXISTS watch_new AFTER INSERT ON main.executions BEGI
 CREATE TEMP TRIGGER IF NOT EXISTS watch_change AFTER UPDATE ON main.executions
 WHEN old.state IS NOT new.state OR old.attempt IS NOT new.attempt OR old.cancel_requested IS NOT new.cancel_requested
 BEGIN {_NOTE.format(before="old.state")}; END;
+CREATE TEMP TABLE IF NOT EXISTS touched(rollout_id TEXT PRIMARY KEY);
+CREATE TEMP TRIGGER IF NOT EXISTS watch_new_rollout AFTER INSERT ON main.rollouts
+BEGIN INSERT OR IGNORE INTO touched VALUES (new.rollout_id); END;
+CREATE TEMP TRIGGER IF NOT EXISTS watch_rollout AFTER UPDATE ON main.rollouts
+BEGIN INSERT OR IGNORE INTO touched VALUES (new.rollout_id); END;
+CREATE TEMP TRIGGER IF NOT EXISTS watch_member AFTER UPDATE ON main.rollout_members
+BEGIN INSERT OR IGNORE INTO touched VALUES (new.rollout_id); END;
 """
 
 
@@ -53,14 +63,16 @@ class Change:
     attempt: int
     cancel_requested: bool
     try_number: int
+    created_at_us: int
     expires_at_us: int
     reason: str
 
 
 class Disk:
-    """What survives a controller. ``committed`` is told of the changes of each transaction that made some."""
+    """What survives a controller. ``committed`` is told of each transaction that changed something: the executions, and
+    the ids of the rollouts."""
 
-    def __init__(self, committed: Callable[[list[Change]], None]) -> None:
+    def __init__(self, committed: Callable[[list[Change], list[str]], None]) -> None:
         self._engine, self._connection = _opened()
         self._committed = committed
         self.failing = False
@@ -70,7 +82,7 @@ class Disk:
             if table.name not in _KEPT:
                 raw.execute(f"DELETE FROM {table.name}")
         raw.executescript(_WATCH)
-        raw.execute("DELETE FROM watched")
+        self._forget()
 
     @property
     def raw(self) -> sqlite3.Connection:
@@ -86,9 +98,14 @@ class Disk:
     def tell(self) -> None:
         """After each transaction."""
         rows = self.raw.execute("SELECT * FROM watched ORDER BY id").fetchall()
-        if rows:
-            self.raw.execute("DELETE FROM watched")
-            self._committed([Change(*row[1:]) for row in rows])
+        rollouts = self.raw.execute("SELECT rollout_id FROM touched ORDER BY rollout_id").fetchall()
+        if rows or rollouts:
+            self._forget()
+            self._committed([Change(*row[1:]) for row in rows], [rollout_id for (rollout_id,) in rollouts])
+
+    def _forget(self) -> None:
+        self.raw.execute("DELETE FROM watched")
+        self.raw.execute("DELETE FROM touched")
 
 
 class SimDatabase(Database):
@@ -117,7 +134,8 @@ class SimDatabase(Database):
 
 @cache
 def _opened() -> tuple[Engine, Connection]:
-    made = Database("sqlite://")
-    engine = made.engine
-    migrate(engine)
+    engine = Database("sqlite://").engine
+    # Not with the ids of the world that happens to be the first one.
+    with mock.patch.object(ids, "draw", Random(0).randbytes):
+        migrate(engine)
     return engine, engine.connect()

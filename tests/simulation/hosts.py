@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from random import Random
 
 from droidfleet_agent.agent import Agent, AgentSettings
+from droidfleet_agent.engine.trail import Entry
 from droidfleet_agent.journal.attempt import Attempt
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Journal
@@ -39,6 +41,7 @@ class HostJournal(Journal):
         self._truth = truth
         self._random = random
         self._slow_s = slow_s
+        self._noted: list[tuple[ExecutionRef, Entry]] = []
         self.dead = False
 
     async def attempts(self) -> Sequence[Attempt]:
@@ -52,14 +55,22 @@ class HostJournal(Journal):
         await self._disk()
         return self._told(await self._kept.take_on(attempt, make))
 
-    async def append(self, ref: ExecutionRef, make: Make) -> Event:
+    async def append(self, ref: ExecutionRef, make: Make, *, trail: Entry | None = None) -> Event:
         await self._disk()
-        return self._told(await self._kept.append(ref, make))
+        return self._told(await self._kept.append(ref, make, trail=trail))
 
     async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
         await self._disk()
         await self._kept.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal)
         self._truth.announced(ref)
+
+    async def note(self, ref: ExecutionRef, entry: Entry) -> None:
+        # Durable with the next other call: until then it dies with its process.
+        self._noted.append((ref, entry))
+
+    async def trail(self, ref: ExecutionRef) -> Sequence[Entry]:
+        await self._disk()
+        return await self._kept.trail(ref)
 
     async def outbox(self, limit: int) -> Sequence[Event]:
         return await self._kept.outbox(limit)
@@ -80,6 +91,9 @@ class HostJournal(Journal):
             await asyncio.sleep(self._random.random() * self._slow_s)
         if self.dead:
             raise asyncio.CancelledError  # nothing that is still under way gets to the disk
+        noted, self._noted = self._noted, []
+        for ref, entry in noted:
+            await self._kept.note(ref, entry)
 
     def _told(self, event: Event) -> Event:
         self._truth.wrote(self._phone, event)
@@ -97,7 +111,7 @@ class _Process:
 
 
 class Host:
-    """The host of one phone. ``down_until`` keeps it from starting an agent."""
+    """The host of one phone. ``down_until`` keeps it from starting an agent, for ever where it is infinite."""
 
     def __init__(
         self,
@@ -139,6 +153,11 @@ class Host:
         return len(await self._journal.attempts()) + len(await self._journal.outbox(1))
 
     @property
+    def gone(self) -> bool:
+        """Whether it never comes back."""
+        return self.down_until == inf
+
+    @property
     def working(self) -> bool:
         """Whether an agent runs that holds its name."""
         return self._process is not None and self._process.agent.granted.is_set()
@@ -147,6 +166,8 @@ class Host:
         """Keeps an agent running until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
+            if self.gone:
+                await asyncio.Event().wait()
             if loop.time() < self.down_until:
                 await asyncio.sleep(self.down_until - loop.time())
                 continue

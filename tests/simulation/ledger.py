@@ -5,6 +5,7 @@ only moves of the table of moves; terminal stays terminal (but LOST); what is re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from droidfleet_controller.dispatch.states import MOVES, TERMINAL, ExecutionState
@@ -16,6 +17,11 @@ from simulation.truth import Truth
 MAY_HAVE_WAITED = frozenset({ExecutionState.QUEUED, ExecutionState.ASSIGNED, ExecutionState.ACCEPTED})
 
 _START_US = int(START.timestamp() * 1_000_000)
+
+
+def second(us: int) -> float:
+    """An instant of the database as a second of the world."""
+    return (us - _START_US) / 1e6
 
 
 @dataclass(slots=True)
@@ -31,6 +37,7 @@ class Entry:
     try_number: int
     expires_at: float
     created_at: float
+    ended_at: float | None = None
 
     @property
     def terminal(self) -> bool:
@@ -50,6 +57,7 @@ class Ledger:
     history: History
     truth: Truth
     entries: dict[str, Entry] = field(default_factory=dict)
+    on_created: Callable[[Entry], None] = lambda _entry: None
 
     def committed(self, changes: list[Change], now: float) -> None:
         """Takes the changes of one transaction."""
@@ -67,11 +75,18 @@ class Ledger:
         if not change.before:
             self.history.note("database", f"{name} for {change.device} is {after}")
             expect(entry is None, f"{name} is created a second time")
-            expires_at = (change.expires_at_us - _START_US) / 1e6
-            self.entries[name] = Entry(
-                name, change.device, change.run_id, after, change.attempt, change.cancel_requested, change.try_number,
-                expires_at, now,
-            )  # fmt: skip
+            entry = self.entries[name] = Entry(
+                name,
+                change.device,
+                change.run_id,
+                after,
+                change.attempt,
+                change.cancel_requested,
+                change.try_number,
+                expires_at=second(change.expires_at_us),
+                created_at=second(change.created_at_us),
+            )
+            self.on_created(entry)
             return
         if entry is None:
             self.history.finding(f"{name} changes and was never created")
@@ -89,6 +104,8 @@ class Ledger:
         expect(change.attempt == entry.attempt or not entry.terminal, f"{name} has ended and gets another attempt")
         entry.state, entry.attempt = after, change.attempt
         entry.cancel_requested = change.cancel_requested
+        if entry.terminal and entry.ended_at is None:
+            entry.ended_at = now
         if after is ExecutionState.SUCCEEDED:
             ran = self.truth.ran.get((name, change.attempt))
             expect(ran is not None and ran.code == "OK", f"{name} is SUCCEEDED, and its phone has not done it")

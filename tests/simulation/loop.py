@@ -38,17 +38,17 @@ class StuckError(Exception):
 class _Timer(asyncio.TimerHandle):
     """A timer that has its place among those of the same instant: first come, first served."""
 
-    __slots__ = ("order",)
+    __slots__ = ("place",)
 
     def __init__(
         self, order: int, when: float, call: Callable[..., object], args: tuple[object, ...], *rest: Any
     ) -> None:
         super().__init__(when, call, args, *rest)
-        self.order = order
+        self.place = (when, order)
 
     def __lt__(self, other: object) -> bool:
         assert isinstance(other, _Timer)
-        return (self.when(), self.order) < (other.when(), other.order)
+        return self.place < other.place
 
 
 class VirtualExecutor(ThreadPoolExecutor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, assert_never
 
@@ -63,6 +64,8 @@ class Misfortune:
                 host.kill(down_s=for_s)
             case Fault.AGENT_MOVED:
                 host.kill(down_s=for_s, moves=True)
+            case Fault.AGENT_GONE:
+                host.kill(down_s=inf)
             case Fault.AGENT_STOPPED:
                 host.stop()
             case Fault.AGENT_CUT:
@@ -85,7 +88,8 @@ class Misfortune:
                 world.disk.failing = True
                 asyncio.get_running_loop().call_later(for_s, world.disk_mended)
             case Fault.LIES:
-                self._lie()
+                for _ in range(random.randint(1, 3)):
+                    self._lie()
             case _:
                 assert_never(fault)
 
@@ -104,9 +108,10 @@ class Misfortune:
 
     def _lie(self) -> None:
         random, world = self._random, self._world
-        known = list(world.ledger.entries.values())
+        live, known = world.ledger.live(), list(world.ledger.entries.values())
         if not known:
             return
+        known = live if live and random.random() < 0.7 else known
         entry = random.choice(known)
         agent = random.choice((entry.device, entry.device, "stranger"))
         # Of the attempt itself an agent is believed: a lie is one that must be seen through.

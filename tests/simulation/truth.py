@@ -6,6 +6,7 @@ an attempt begins once, ever; a phone runs one at a time; nothing acts that has 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from droidfleet_agent.journal.attempt import key
@@ -36,12 +37,15 @@ class Truth:
     ran: dict[AttemptKey, Ran] = field(default_factory=dict)
     running: dict[str, AttemptKey] = field(default_factory=dict)
     idle_since: dict[str, float] = field(default_factory=dict)
+    on_announced: Callable[[str], None] = lambda _execution_id: None
 
     def wrote(self, phone: str, event: Event) -> None:
         """An agent has written an event into its journal."""
         name = (event.execution_id, event.attempt)
         if isinstance(event, ExecutionStarted):
             self._begin(phone, name)
+        elif event.kind == "ExecutionResumed":
+            self._resume(phone, name)
         elif isinstance(event, ExecutionFinished):
             self._end(phone, name, event.result.code)
 
@@ -55,6 +59,16 @@ class Truth:
             self.history.expect(not twice, f"{name} begins while {other} of the same execution runs")
         self.ran[name] = Ran(phone, asyncio.get_running_loop().time())
         self.running[phone] = name
+
+    def _resume(self, phone: str, name: AttemptKey) -> None:
+        self.history.note(phone, f"goes on with {name[0]} attempt {name[1]}")
+        busy = self.running.get(phone)
+        self.history.expect(busy is None, f"{phone} goes on with {name} while it runs {busy}")
+        ran = self.ran.get(name)
+        self.history.expect(ran is not None and not ran.code, f"{name} goes on, and does not go on from anything")
+        if ran is not None:
+            ran.ended_at = None
+            self.running[phone] = name
 
     def _end(self, phone: str, name: AttemptKey, code: str) -> None:
         self.history.note(phone, f"ends {name[0]} attempt {name[1]}: {code}")
@@ -83,6 +97,7 @@ class Truth:
     def announced(self, ref: ExecutionRef) -> None:
         """The phone is about to be told to do something."""
         self.ran[key(ref)].announced += 1
+        self.on_announced(ref.execution_id)
 
     def acted(self, phone: str, name: AttemptKey | None) -> None:
         """An action reached the phone. ``name``: of the attempt that sent it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unittest import mock
 
 from droidfleet_controller import ids
+from droidfleet_controller.rollouts.states import RolloutState
 from simulation.broker import Broker
 from simulation.controllers import Controller
 from simulation.disk import Change, Disk
@@ -22,6 +23,7 @@ from simulation.misfortune import Misfortune
 from simulation.operators import Operators
 from simulation.phones import READY, SimPhone
 from simulation.scenario import Scenario, draw
+from simulation.stages import Stages
 from simulation.truth import Truth
 
 IDLE_S = 150.0
@@ -34,6 +36,9 @@ given up (a minute past each deadline)."""
 
 QUIET_S = 1.0
 """How often the world is looked at."""
+
+FOR_A_PERSON = frozenset({RolloutState.AWAITING_APPROVAL, RolloutState.PAUSED})
+"""Where a rollout may stay for ever, saying so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class World:
         self.truth = Truth(self.history)
         self.ledger = Ledger(self.history, self.truth)
         self.broker = Broker()
+        self.stages = Stages(self.history, self.ledger)
         self.disk = Disk(self._committed)
         self.controller: Controller | None = None
         self.hosts: dict[str, Host] = {}
@@ -65,6 +71,7 @@ class World:
         self._loop = loop
         self._controllers = 0
         self._controller_down_until = 0.0
+        self._well_since = 0.0
         self._calm_since = dict.fromkeys(scenario.phones, 0.0)
         for name in scenario.phones:
             phone = SimPhone(
@@ -87,8 +94,10 @@ class World:
                 heartbeat_s=scenario.heartbeat_s,
             )
 
-    def _committed(self, changes: list[Change]) -> None:
-        self.ledger.committed(changes, self._loop.time())
+    def _committed(self, changes: list[Change], rollout_ids: list[str]) -> None:
+        now = self._loop.time()
+        self.ledger.committed(changes, now)
+        self.stages.committed(rollout_ids, self.disk.raw, now)
 
     async def run(self) -> None:
         """Lives until everything has come to rest after the troubles, or an invariant does not hold."""
@@ -110,13 +119,24 @@ class World:
             for host in self.hosts.values():
                 host.presence.plug(True)
                 host.phone.show(READY)
+        if await self._rests():
+            self.history.note("world", "is at rest")
+            await self._expect_counts()
+            if self.stages.going_on():
+                await self.operators.end_rollouts()
+                if await self._rests():
+                    await self._expect_counts()
+            for stage in self.stages.going_on():
+                self.history.finding(f"{stage.rollout_id} was cancelled, and is {stage.state}")
+
+    async def _rests(self) -> bool:
         at_rest_by = self._loop.time() + SETTLE_S
         while not await self._at_rest():
             await asyncio.sleep(QUIET_S)
             if self._loop.time() > at_rest_by:
                 await self._name_what_does_not_rest()
-                return
-        self.history.note("world", "is at rest")
+                return False
+        return True
 
     # The controller's process.
 
@@ -157,14 +177,21 @@ class World:
         while True:
             await asyncio.sleep(QUIET_S)
             now = self._loop.time()
+            if not self._controller_is_well():
+                self._well_since = now
+            self.stages.expect_eagerness(now, well_since=self._well_since)
             for name, host in self.hosts.items():
                 if not self._calm(host):
                     self._calm_since[name] = now
                 self._expect_no_idleness(name, now)
 
+    def _controller_is_well(self) -> bool:
+        controller = self.controller
+        return not (controller is None or controller.dead or not controller.ready.is_set() or self.disk.failing)
+
     def _calm(self, host: Host) -> bool:
         controller = self.controller
-        if controller is None or controller.dead or not controller.ready.is_set() or self.disk.failing:
+        if controller is None or not self._controller_is_well():
             return False
         linked = controller.link.connected and host.link is not None and host.link.connected
         return linked and host.working and host.phone.attached
@@ -179,17 +206,34 @@ class World:
                 self.history.finding(f"{name} is idle since {since:.1f}, and {entry.execution_id} waits for it")
 
     async def _at_rest(self) -> bool:
-        if self.ledger.live():
+        going_on = self.stages.going_on()
+        if self.ledger.live() or any(stage.state not in FOR_A_PERSON for stage in going_on):
             return False
         for host in self.hosts.values():
-            if not host.working or await host.held():
+            if not host.gone and (not host.working or await host.held()):
                 return False
         return True
+
+    async def _expect_counts(self) -> None:
+        """At rest every reader of a rollout finds each member counted once, and why it waits where it does."""
+        for rollout_id, stage in self.stages.stages.items():
+            assert self.controller is not None
+            view = await self.controller.rollouts.get(rollout_id)
+            for wave in view.waves:
+                counted = wave.waiting + wave.retrying + sum(wave.outcomes.values())
+                self.history.expect(counted == wave.members, f"{rollout_id}: {counted} of {wave.members} are counted")
+            members = sum(wave.members for wave in view.waves)
+            self.history.expect(members == len(stage.members), f"{rollout_id} has {members} in its waves")
+            self.history.expect(stage.terminal or bool(view.waits), f"{rollout_id} is {stage.state} and says no wait")
 
     async def _name_what_does_not_rest(self) -> None:
         for entry in self.ledger.live():
             self.history.finding(f"{entry.execution_id} on {entry.device} is {entry.state} for ever")
+        for stage in self.stages.going_on():
+            self.history.expect(stage.state in FOR_A_PERSON, f"{stage.rollout_id} is {stage.state} for ever")
         for name, host in self.hosts.items():
+            if host.gone:
+                continue
             held = await host.held()
             self.history.expect(not held, f"{name} keeps {held} entries that nobody records")
             self.history.expect(host.working, f"{name} has no agent at work")
