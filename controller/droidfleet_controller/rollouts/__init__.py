@@ -1,6 +1,7 @@
 """Rollouts: one task over many phones, in waves.
 
-    spec (what was asked) -> preflight (what it will do) -> planner (what to do now, and why; pure) -> service (does it)
+    documents, check (what was asked) -> preflight (what it would do) -> starting (it is there)
+        -> following (what happens to it; one writer) <-> planner (what to do, and why; pure) -> writing (it is done)
 
-`planner` decides and is pure; `service` is the only writer of a running rollout; `commands` are what people ask of one.
+`service` is the door: the use cases of the API and the schedules. `reading` shows a rollout as it stands.
 """

@@ -177,7 +177,7 @@ async def test_an_abort_of_many_is_finished_after_a_restart(tmp_path: Path, monk
         assert {each.state for each in await fleet.tries(rollout_id)} == {ExecutionState.CANCELLED}
 
 
-async def test_ten_thousand_phones_start_in_transactions_of_bounded_length(
+async def test_many_phones_start_in_transactions_of_bounded_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = tuple(f"phone-{number:05}" for number in range(1_500))
