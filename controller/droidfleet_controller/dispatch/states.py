@@ -41,7 +41,8 @@ LIVE = IN_WINDOW | {_S.QUEUED}
 
 MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = {
     # An agent may know more than a database restored from a backup: what it reports of a queued execution happened.
-    _S.QUEUED: frozenset({_S.ASSIGNED, _S.ACCEPTED, _S.RUNNING}) | REPORTED,
+    # When one is restored, what was queued in it is lost: it may have been begun since.
+    _S.QUEUED: frozenset({_S.ASSIGNED, _S.ACCEPTED, _S.RUNNING}) | TERMINAL,
     # Events come in any order, so every later state can be the next one.
     _S.ASSIGNED: frozenset({_S.ACCEPTED, _S.RUNNING}) | TERMINAL,
     _S.ACCEPTED: frozenset({_S.RUNNING}) | TERMINAL,

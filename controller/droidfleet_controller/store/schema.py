@@ -23,6 +23,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
     type_coerce,
 )
@@ -210,6 +211,8 @@ database_identity = Table(
     metadata,
     # One row, drawn when the database is made: agents recognise another database by it, whose generations start anew.
     Column("epoch", String(64), primary_key=True),
+    # Restored from a backup: what agents reported since is on the broker, and was acknowledged to it.
+    Column("read_events_again", Boolean, nullable=False, server_default=false()),
 )
 
 receipts = Table(
