@@ -6,7 +6,7 @@ Never sends anything: the outbox does (`link.outbox`).
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from droidfleet_agent.engine.control import RunObserver
@@ -184,10 +184,9 @@ class JournalObserver(RunObserver):
     async def decided(self, decision: Decided) -> None:
         await self._journal.note(self._ref, decision)
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+    async def step_finished(self, ended: Ended) -> None:
         self._open.pop()
-        ended = Ended(result=result, outputs=dict(outputs))
-        await self._journal.append(self._ref, self._reporter.step_finished(self._ref, result), trail=ended)
+        await self._journal.append(self._ref, self._reporter.step_finished(self._ref, ended.result), trail=ended)
         self._written()
 
     def noted(self, result: TaskResult) -> TaskResult:

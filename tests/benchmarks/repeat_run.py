@@ -6,15 +6,16 @@ import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure
 from droidfleet_agent.driver.memory import MemoryPhone, Page
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.clock import SystemClock
-from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
+from droidfleet_shared.protocol.result import TaskResult
 from support.runs import AGENT, task_of
 from support.screens import dump, node, window
 
@@ -52,8 +53,8 @@ class _Counter(RunObserver):
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
-        self.looks += result.looks
+    async def step_finished(self, ended: Ended) -> None:
+        self.looks += ended.result.looks
         self.phone.done.clear()
         self.phone.calls.clear()
 

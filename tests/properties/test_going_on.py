@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from random import Random
 from unittest import mock
 
@@ -22,7 +21,7 @@ from droidfleet_agent.engine.trail import Began, Decided, Ended, Entry, InDoubt,
 from droidfleet_agent.journal.attempt import OpenStep
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import validate_task
 from properties.test_random_tasks import _at_once
@@ -83,9 +82,10 @@ class Disk(RunObserver):
         self._write(decision)
         self._die("after")
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+    async def step_finished(self, ended: Ended) -> None:
+        result = ended.result
         self._die("before")
-        self._write(Ended(result=result, outputs=dict(outputs)))
+        self._write(ended)
         self.open = None
         if result.path == self.unsettled:
             self.unsettled = ""

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.clock import Clock
-from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
+from droidfleet_shared.protocol.result import StepResult, TaskResult
 from droidfleet_shared.protocol.task import Task
 
 AGENT = "phone-01"
@@ -29,7 +30,8 @@ class Recorder(RunObserver):
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         self.heard.append(("dispatching", step_id, ordinal))
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+    async def step_finished(self, ended: Ended) -> None:
+        result = ended.result
         self.heard.append(("finished", result.id, 0))
         self.finished.append(result)
 

@@ -10,7 +10,6 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -18,9 +17,10 @@ import yaml
 
 from droidfleet_agent.cli.failures import error_text, printable
 from droidfleet_agent.engine.control import RunObserver
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.artifacts import MAX_RUN_ARTIFACT_BYTES, MAX_RUN_ARTIFACTS, file_name, save
 from droidfleet_shared.errors import DroidfleetError
-from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, StepResult, TaskResult
+from droidfleet_shared.protocol.result import ArtifactModel, StepResult, TaskResult
 from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.tree import walk
 
@@ -81,7 +81,8 @@ class Progress(RunObserver):
             how = "--artifacts FOLDER saves them" if self._folder is None else "see above, and the bounds of a run"
             tell(f"{self._left_out} artifact(s) not saved: {how}", out=sys.stderr)
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+    async def step_finished(self, ended: Ended) -> None:
+        result = ended.result
         self._open.pop()
         self._done += 1
         # Why a step failed stands below the table, once.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from droidfleet_agent.engine.trail import Decided
-from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, StepResult
+from droidfleet_agent.engine.trail import Decided, Ended
+from droidfleet_shared.protocol.result import ArtifactModel
 
 
 class RunObserver(ABC):
@@ -45,8 +45,8 @@ class RunObserver(ABC):
         """A container decided on a look. What comes after it in the log must not be durable without it."""
 
     @abstractmethod
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
-        """A step ended, well or not. ``outputs``: those that it wrote, as they are now."""
+    async def step_finished(self, ended: Ended) -> None:
+        """A step ended, well or not."""
 
 
 class RunCancelled(Exception):  # noqa: N818 - not an error: somebody asked for it

@@ -143,10 +143,15 @@ class Flow:
             return self._as_before(step, ended, inner)
         result = context.result(run, step, ending, iteration=iteration, started_at=started_at, duration_ms=duration_ms)
         context.results.add(result)
-        await context.observer.step_finished(result, {} if container else _newer(context.outputs, outputs))
-        if result.successful:
-            return _Ended(goto=goto)
-        return _Ended(inner or self._failure(run, ending, result))
+        failure = None if result.successful else inner or self._failure(run, ending, result)
+        await context.observer.step_finished(
+            Ended(
+                result=result,
+                counts_as=StepCode.OK if failure is None else failure.code,
+                outputs={} if container else _newer(context.outputs, outputs),
+            )
+        )
+        return _Ended(goto=goto) if failure is None else _Ended(failure)
 
     async def _enter(self, step: Step, path: str, doubt: InDoubt | None) -> Failure | None:
         """Announces the step, unless an earlier process did; why it is not to begin, where it is not.
@@ -169,9 +174,8 @@ class Flow:
         self._context.outputs.update(ended.outputs)
         self._context.acted |= result.dispatched > 0
         if not result.successful:
-            return _Ended(
-                inner or Failure(result.code, f"Step {result.id!r}: {result.message}", result.id, result.detail)
-            )
+            message = f"Step {result.id!r}: {result.message}"
+            return _Ended(inner or Failure(ended.counts_as, message, result.id, result.detail))
         return _Ended(goto=step.goto if isinstance(step, BranchStep) and result.detail is Detail.JUMPED else None)
 
     async def _decide(

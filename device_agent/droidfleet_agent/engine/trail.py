@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import OutputValue, StepResult
 
 
@@ -31,10 +32,12 @@ class Began(_Entry):
 
 
 class Ended(_Entry):
-    """A step ended; ``outputs``: those that it wrote, as they are now."""
+    """A step ended. ``counts_as``: its code for what follows, `TASK_TIMEOUT` where the task's own bound ended it;
+    ``outputs``: those that it wrote, as they are now."""
 
     kind: Literal["ended"] = "ended"
     result: StepResult
+    counts_as: StepCode
     outputs: dict[str, OutputValue] = Field(default_factory=dict)
 
 

@@ -12,7 +12,7 @@ import base64
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import assert_never
 
 import structlog
@@ -22,6 +22,7 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.look import take_look
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_agent.screen.parse import ScreenUnreadableError
 from droidfleet_agent.screen.picture import fitting
 from droidfleet_agent.session.lease import DeviceBusyError, Lease, Leases
@@ -50,7 +51,7 @@ from droidfleet_shared.bus.session import (
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import DroidfleetError, ExhaustedError, InvalidInputError, UnavailableError
 from droidfleet_shared.protocol.jsontext import parse
-from droidfleet_shared.protocol.result import OutputValue, StepResult, TaskResult
+from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task
 from droidfleet_shared.protocol.validate import validate_task
 
@@ -338,7 +339,7 @@ class _Unobserved(RunObserver):
     async def dispatching(self, step_id: str, path: str, ordinal: int) -> None:
         pass
 
-    async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+    async def step_finished(self, ended: Ended) -> None:
         pass
 
 

@@ -15,10 +15,11 @@ from droidfleet_agent.driver.port import Focus, PhoneUnavailableError
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.failing import MAX_PICTURE_BYTES
 from droidfleet_agent.engine.run import Engine
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.bounds import FAILURE_LOOK_MS, task_bound
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import StepResult, TaskResult
+from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import Task
 from support.runs import AGENT, JsonStep, task_of
 from support.screens import PACKAGE
@@ -258,7 +259,7 @@ def test_a_picture_of_a_failure_is_kept_before_its_step_ends(clock: VirtualClock
         async def artifact(self, artifact: object, data: bytes) -> None:
             order.append("picture")
 
-        async def step_finished(self, result: StepResult, *more: object) -> None:
+        async def step_finished(self, ended: Ended) -> None:
             order.append("finished")
 
     asyncio.run(run(shop(clock), clock, MISSING, keeper=Watcher()))

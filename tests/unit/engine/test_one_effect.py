@@ -6,16 +6,15 @@ Each action of each step is driven into each way of failing; what the phone did 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import pytest
 
 from droidfleet_agent.driver.memory import ACTIONS, Call, Fault, MemoryPhone
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.step import ACTION_RESERVE_S
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
-from droidfleet_shared.protocol.result import OutputValue, StepResult
 from support.runs import Recorder, run_step, run_steps
 from support.screens import PACKAGE
 from support.shop import shop
@@ -230,7 +229,7 @@ async def test_what_cannot_be_written_down_is_not_done(clock: VirtualClock, name
             if (phone.calls and call == "tap") or ordinal > list(WHOLE[name]).index(call):
                 raise DiskFullError
 
-        async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+        async def step_finished(self, ended: Ended) -> None:
             pass
 
     with pytest.raises(DiskFullError):

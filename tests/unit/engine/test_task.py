@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
 from droidfleet_agent.driver.memory import Call, Fault, MemoryPhone
 from droidfleet_agent.engine.control import RunCancelled, RunControl
+from droidfleet_agent.engine.trail import Ended
 from droidfleet_shared.clock import SystemClock, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
-from droidfleet_shared.protocol.result import OutputValue, StepResult
 from support.runs import Recorder, run_steps
 from support.shop import shop
 
@@ -155,7 +154,7 @@ async def test_a_cancel_is_honoured_before_the_next_step(clock: VirtualClock) ->
     control = RunControl()
 
     class Stops(Recorder):
-        async def step_finished(self, result: StepResult, outputs: Mapping[str, OutputValue]) -> None:
+        async def step_finished(self, ended: Ended) -> None:
             control.cancel("enough")
 
     phone = shop(clock)
