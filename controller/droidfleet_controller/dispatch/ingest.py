@@ -254,7 +254,8 @@ def record(
     done = Recorded()
     incoming = [said for _, said in items if not isinstance(said, FleetEvent)]
     seen = events.known(connection, [_key(event) for event in incoming])
-    current = executions.find(connection, (event.execution_id for event in incoming))
+    found = executions.find(connection, (event.execution_id for event in incoming))
+    current = dict(found)
     for _, said in items:
         if isinstance(said, FleetEvent):
             done.lines.append(said)
@@ -269,7 +270,7 @@ def record(
             continue
         seen.add(_key(said))
         _record_one(done, current, said, now, admitted)
-    executions.save(connection, list(done.changed.values()))
+    executions.save(connection, list(done.changed.values()), read=found)
     executions.add_results(connection, done.results)
     if done.artifacts:
         stored_artifacts.add(connection, done.artifacts, now=now)

@@ -263,8 +263,12 @@ def decode_event(data: bytes) -> Event:
         UnknownVersionError: of a version that this program does not speak.
         BadMessageError: not JSON, an unknown kind, or not of its kind's shape.
     """
-    check_version(data)
     try:
-        return _EVENTS.validate_json(data)
+        event = _EVENTS.validate_json(data)
+        if "v" not in event.model_fields_set:
+            check_version(data)
     except ValidationError as error:
+        # What its version says comes first; what is right is read once only.
+        check_version(data)
         raise BadMessageError("BAD_MESSAGE", f"event: {error.errors(include_input=False)[0]['msg']}") from error
+    return event

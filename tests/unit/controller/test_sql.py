@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, insert, select, tuple_, update
 from sqlalchemy.dialects import postgresql
 
+from droidfleet_controller.dispatch.execution import at_step
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.store import executions
 from droidfleet_controller.store.schema import group_members, labels, metadata
@@ -79,3 +80,33 @@ def test_every_field_of_an_execution_is_written_and_read_back(connection: Connec
     )
     executions.add(connection, [whole])
     assert executions.find(connection, ["x-1"]) == {"x-1": whole}
+
+
+def test_of_an_execution_that_only_went_on_the_progress_is_written(connection: Connection) -> None:
+    first = execution(ExecutionState.RUNNING)
+    executions.add(connection, [first])
+    connection.exec_driver_sql("UPDATE executions SET priority = 9")
+    read = executions.find(connection, ["x-1"])
+    gone_on = at_step(
+        read["x-1"],
+        steps_done=4,
+        iteration=2,
+        current_step_id="tap",
+        progress_sequence=9,
+        now=NOW + timedelta(seconds=1),
+    )
+    executions.save(connection, [gone_on], read=read)
+    assert executions.find(connection, ["x-1"]) == {"x-1": gone_on}
+    assert connection.exec_driver_sql("SELECT steps_done, current_step_id, version FROM executions").one() == (
+        4,
+        "tap",
+        2,
+    )
+
+
+def test_of_an_execution_that_moved_everything_is_written(connection: Connection) -> None:
+    executions.add(connection, [execution(ExecutionState.ACCEPTED)])
+    read = executions.find(connection, ["x-1"])
+    moved = replace(read["x-1"].moved(ExecutionState.RUNNING, now=NOW), started_at=NOW, steps_done=1)
+    executions.save(connection, [moved], read=read)
+    assert connection.exec_driver_sql("SELECT state, steps_done FROM executions").one() == ("RUNNING", 1)
