@@ -37,6 +37,9 @@ FAILED = frozenset({"FAILED", "TIMED_OUT", "SILENT", "UNKNOWN", "REJECTED", "EXP
 
 DRY_RUN = 0
 
+GATE_PAUSES = frozenset({"BELOW_THRESHOLD", "SAMPLE_TOO_SMALL", "DRY_RUN_FAILED"})
+"""Reasons for which a complete wave does not advance: nothing to go on with, but the next wave can be opened."""
+
 SAID_BY_THE_STATE = "PAUSED"
 """A reason to wait that the state and its reason have said already."""
 
@@ -202,9 +205,9 @@ def what_next(item: rollout_pb2.Rollout) -> list[str]:
         case "AWAITING_APPROVAL":
             return [line("Open the next wave", "promote"), end]
         case "PAUSED":
-            waiting = any(documents.wave_state(wave) == "CLOSED" for wave in item.waves)
-            promote = [line("Open the next wave all the same", "promote")] if waiting else []
-            return [line("Why", "explain"), line("Go on", "resume"), *promote, end]
+            held_by_gate = item.reason_code in GATE_PAUSES
+            on = line("Open the next wave all the same", "promote") if held_by_gate else line("Go on", "resume")
+            return [line("Why", "explain"), on, end]
         case "CANCELLING":
             return [line("Without waiting for the phones", "abort")]
         case _:

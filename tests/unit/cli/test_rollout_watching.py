@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from droidfleet.v1 import rollout_pb2
 from droidfleet_controller.cli import rollout_view as view
 from droidfleet_controller.cli.rollout_watching import LINE_S, Progress, Until, enough, follow
+from droidfleet_controller.rollouts.planner.advance import GATE_PAUSES
 from support.fake_rollouts import FAILED, SKIPPED, SUCCEEDED, failure, plan, rollout, wave
 
 RUNNING = rollout_pb2.ROLLOUT_STATE_RUNNING
@@ -168,6 +169,20 @@ def test_the_view_says_why_nothing_starts_and_how_far_an_end_is_confirmed() -> N
 @pytest.mark.parametrize("state", [value for value in rollout_pb2.RolloutState.values() if value])
 def test_every_state_has_something_to_do_next(state: rollout_pb2.RolloutState.ValueType) -> None:
     assert view.what_next(rollout(state))
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [("TOO_MANY_FAILURES", "resume"), ("BELOW_THRESHOLD", "promote"), ("PAUSED_BY_OPERATOR", "resume")],
+)
+def test_a_pause_names_the_way_out_of_it(code: str, word: str) -> None:
+    hints = " ".join(view.what_next(rollout(PAUSED, reason_code=code)))
+    assert f"rollout {word} ro-1" in hints
+    assert ("rollout resume" in hints) is (word == "resume")
+
+
+def test_pauses_by_a_gate_are_those_of_the_planner() -> None:
+    assert {code.value for code in GATE_PAUSES} == view.GATE_PAUSES
 
 
 def test_texts_from_elsewhere_cannot_act_on_the_terminal() -> None:
