@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 
 from droidfleet_controller.fleet import advice
-from droidfleet_controller.fleet.device import UP, Device
+from droidfleet_controller.fleet.device import UP, Device, DeviceState
 from droidfleet_controller.fleet.facts import VOLATILE, FactReader, capability_keys, steady, values
 from droidfleet_controller.fleet.group import Group
 from droidfleet_controller.fleet.groups import Groups
@@ -142,4 +142,10 @@ class _Offline(Container[str]):
 
     def __contains__(self, name: object) -> bool:
         device = self._registry.known.get(name) if isinstance(name, str) else None
-        return device is None or self._registry.state(device) not in UP
+        if device is None:
+            return True
+        state = self._registry.state(device)
+        if state is DeviceState.OFFLINE and not device.heartbeat.leaving:
+            # After a downtime of the controller or the broker nobody was heard, which says nothing about the phones.
+            return self._registry.silent(device.name)
+        return state not in UP

@@ -90,6 +90,7 @@ async def fleet_of(folder: Path, *names: str) -> AsyncIterator[Fleet]:
         targets.on_changed(lambda: changes.append(None))
         for part in (registry, labels, groups):
             await part.load()
+        await registry.connected()
         yield Fleet(
             clock=clock,
             database=database,

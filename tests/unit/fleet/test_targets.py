@@ -94,6 +94,17 @@ async def test_offline_are_those_that_cannot_work_now(tmp_path: Path) -> None:
         ]
 
 
+async def test_a_downtime_of_the_controller_makes_nobody_offline(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path, "a", "left") as fleet:
+        await fleet.heard(beat(agent="left").model_copy(update={"leaving": True}))
+        fleet.clock.advance(3_600)
+        await fleet.registry.connected()
+        offline = fleet.targets.offline()
+        assert ["a" in offline, "left" in offline] == [False, True]
+        fleet.clock.advance(30)
+        assert "a" in offline
+
+
 # Nobody.
 
 
