@@ -21,6 +21,10 @@ from random import Random, SystemRandom
 import grpc
 import structlog
 
+from droidfleet_controller.admin import sqlite_file
+from droidfleet_controller.admin.checks import Checks
+from droidfleet_controller.admin.rebuild import Rebuild
+from droidfleet_controller.api.admin import AdminServicer
 from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
@@ -56,12 +60,12 @@ from droidfleet_controller.rollouts.states import TERMINAL, RolloutState
 from droidfleet_controller.schedules.service import Schedules
 from droidfleet_controller.schedules.timer import SystemTimer
 from droidfleet_controller.settings import ServeSettings
-from droidfleet_controller.store import artifacts, executions, lock
+from droidfleet_controller.store import artifacts, executions, identity, lock
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.tasks.library import Library
 from droidfleet_controller.tasks.words import load_words
-from droidfleet_shared.bus import subjects
+from droidfleet_shared.bus import manage, subjects
 from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.bus.port import BrokerUnsuitableError, BusMessage, BusUnavailableError, NoRespondersError
@@ -71,6 +75,7 @@ from droidfleet_shared.errors import (
     ConflictError,
     DroidfleetError,
     InvalidInputError,
+    PreconditionError,
     UnavailableError,
     first_domain_error,
 )
@@ -87,7 +92,6 @@ PROVISION_RETRY_CAP_S = 10.0
 PING_TIMEOUT_S = 2.0
 
 SERVE_FILE = "serve.json"
-DATABASE_FILE = "droidfleet.db"
 ARTIFACTS_FOLDER = "artifacts"
 
 MEGABYTE = 1_000_000
@@ -205,7 +209,7 @@ class Controller:
         await self._stack.enter_async_context(_running(self._group, work, name))
 
     async def _open_database(self, data_id: str) -> None:
-        url = self._settings.database or sqlite_url(self._settings.data / DATABASE_FILE)
+        url = self._settings.database or sqlite_url(self._settings.data / sqlite_file.DATABASE_FILE)
         database = self._database = Database(url, observe=self._metrics.transaction_seconds.observe)
         self._stack.push_async_callback(database.close)
         await asyncio.to_thread(migrate, database.engine)
@@ -377,7 +381,13 @@ class Controller:
                 await self._bus.check_broker(timeout_s=PROVISION_TIMEOUT_S)
                 for stream in (DESIRED, EVENTS):
                     await self._bus.ensure_stream(stream, timeout_s=PROVISION_TIMEOUT_S)
+                again = await self._database.run(identity.read_events_again)
+                if again:
+                    log.warning("events_read_again", reason="the database was restored from a backup")
+                    await manage.drop_consumer(self._bus, EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
                 await self._bus.ensure_consumer(EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
+                if again:
+                    await self._database.run(identity.events_come_again)
                 await self._registry.connected()
                 await self._publisher.reconcile()
             except (UnavailableError, BrokerUnsuitableError) as error:
@@ -430,6 +440,7 @@ class Controller:
                 reports=Reports(database=database, clock=clock, files=self._files, rollouts=self._rollouts),
             ),
             schedules=ScheduleServicer(schedules=self._schedules),
+            admin=self._admin(),
             credentials=_server_credentials(tls),
         )
         self._http = HttpServer(
@@ -445,6 +456,23 @@ class Controller:
         self._stack.push_async_callback(self._http.stop)
         self._stack.push_async_callback(self._api.stop)
         await self._api.start()
+
+    def _admin(self) -> AdminServicer:
+        bus, database, clock, registry = self._bus, self._database, self._clock, self._registry
+        rebuild = Rebuild(
+            bus=bus,
+            database=database,
+            clock=clock,
+            publisher=self._publisher,
+            registry=registry,
+            heartbeat_s=self._settings.heartbeat_s,
+        )
+        file = None
+        with suppress(PreconditionError):
+            file = sqlite_file.database_file(self._settings)
+        return AdminServicer(
+            rebuild=rebuild, checks=Checks(database=database, file=file, bus=bus, clock=clock, registry=registry)
+        )
 
     async def _missing(self) -> Mapping[str, str]:
         missing: dict[str, str] = {}

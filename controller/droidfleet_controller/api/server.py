@@ -10,6 +10,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from droidfleet.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
     device_pb2,
     device_pb2_grpc,
     execution_pb2,
@@ -23,6 +25,7 @@ from droidfleet.v1 import (
     task_pb2,
     task_pb2_grpc,
 )
+from droidfleet_controller.api.admin import AdminServicer
 from droidfleet_controller.api.devices import DeviceServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
@@ -49,6 +52,7 @@ SERVICES = (
     execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
     rollout_pb2.DESCRIPTOR.services_by_name["RolloutService"].full_name,
     schedule_pb2.DESCRIPTOR.services_by_name["ScheduleService"].full_name,
+    admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name,
 )
 
 _OPTIONS = (
@@ -73,6 +77,7 @@ class ApiServer:
         executions: ExecutionServicer,
         rollouts: RolloutServicer,
         schedules: ScheduleServicer,
+        admin: AdminServicer,
         credentials: grpc.ServerCredentials | None,
     ) -> None:
         self.endpoint = endpoint
@@ -85,6 +90,7 @@ class ApiServer:
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
         rollout_pb2_grpc.add_RolloutServiceServicer_to_server(rollouts, self._server)
         schedule_pb2_grpc.add_ScheduleServiceServicer_to_server(schedules, self._server)
+        admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
         names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)  # type: ignore[no-untyped-call]  # untyped

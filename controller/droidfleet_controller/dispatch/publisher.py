@@ -112,6 +112,18 @@ class Publisher:
                 self._sequences.clear()
         self._behind.set()
 
+    async def republish(self) -> dict[str, int]:
+        """Publishes every document once more, with the streams in place. Returns the generation of each agent's, which
+        the database shows as published when the broker has it.
+
+        Raises:
+            BusUnavailableError, UnavailableError
+        """
+        await self.reconcile()
+        wanted = await self._database.run(documents.publish_again)
+        self._behind.set()
+        return wanted
+
     async def note(self) -> None:
         """Notes in the database what the broker has confirmed."""
         confirmed, self._confirmed = self._confirmed, {}

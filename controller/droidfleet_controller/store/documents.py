@@ -102,6 +102,13 @@ def forget_publications(connection: Connection) -> None:
     connection.execute(update(agent_documents).values(published_generation=0, sequence=0))
 
 
+def publish_again(connection: Connection) -> dict[str, int]:
+    """Every document is published once more, whatever the broker has. Returns the generation of each agent's."""
+    connection.execute(update(agent_documents).values(published_generation=0))
+    query = select(agent_documents.c.agent, agent_documents.c.generation)
+    return {row.agent: row.generation for row in connection.execute(query)}
+
+
 def heads(connection: Connection, agents: Iterable[str]) -> dict[str, Head]:
     """What each agent's document bears; agents without one are left out."""
     found: dict[str, Head] = {}

@@ -78,6 +78,21 @@ def direct_get(agent: str) -> str:
     return f"$JS.API.DIRECT.GET.{DESIRED_STREAM}.{desired(agent)}"
 
 
+def stream_info(stream: str) -> str:
+    """Where the controller asks about a stream."""
+    return f"$JS.API.STREAM.INFO.{stream}"
+
+
+def consumer_info(stream: str, consumer: str) -> str:
+    """Where the controller asks about a durable consumer."""
+    return f"$JS.API.CONSUMER.INFO.{stream}.{consumer}"
+
+
+def consumer_delete(stream: str, consumer: str) -> str:
+    """Where the controller has a durable consumer removed."""
+    return f"$JS.API.CONSUMER.DELETE.{stream}.{consumer}"
+
+
 def event(agent: str, execution_id: str) -> str:
     """Where an agent publishes events and results of one execution."""
     return f"fleet.event.{encode_token(agent)}.{encode_token(execution_id)}"
