@@ -201,6 +201,7 @@ def result_to_pb(result: TaskResult) -> execution_pb2.TaskResult:
         duration=_duration(result.duration_ms),
         failed_screen=result.failed_screen,
         acted=result.acted,
+        agent_restarts=result.agent_restarts,
     )
 
 
@@ -224,6 +225,7 @@ def result_from_pb(message: execution_pb2.TaskResult) -> TaskResult:
         duration_ms=message.duration.ToMilliseconds(),
         failed_screen=message.failed_screen,
         acted=message.acted if message.HasField("acted") else None,
+        agent_restarts=message.agent_restarts,
     )
 
 

@@ -155,6 +155,7 @@ def result_document(result: execution_pb2.TaskResult) -> Document:
         "outputs": outputs_of(result),
         "steps": [_step(step) for step in result.steps],
         "stepsOmitted": result.steps_omitted,
+        "agentRestarts": result.agent_restarts,
         "randomSeed": result.random_seed if result.HasField("random_seed") else None,
         "startedAt": time_of(result.started_at),
         "durationMs": milliseconds(result.duration),

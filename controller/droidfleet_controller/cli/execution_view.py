@@ -48,6 +48,7 @@ def execution(item: execution_pb2.Execution) -> RenderableType:
         ("Failed step", cell(result.failed_step_id)),
         ("On screen", cell(result.failed_screen)),
         ("Took", cell(duration(documents.milliseconds(result.duration) / 1000) if item.HasField("result") else "")),
+        ("Agent restarts", cell(str(result.agent_restarts or ""))),
         ("Seed", cell(str(result.random_seed) if result.HasField("random_seed") else "")),
     )
     parts: list[RenderableType] = [top]

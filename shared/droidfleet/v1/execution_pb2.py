@@ -26,55 +26,63 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64roidfleet/v1/execution.proto\x12\rdroidfleet.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x05\n\tExecution\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\x05\x12,\n\x05state\x18\x05 \x01(\x0e\x32\x1d.droidfleet.v1.ExecutionState\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12\x12\n\nsteps_done\x18\x07 \x01(\x05\x12\x12\n\nstep_count\x18\x08 \x01(\x05\x12\x17\n\x0f\x63urrent_step_id\x18\t \x01(\t\x12\x18\n\x10\x63\x61ncel_requested\x18\n \x01(\x08\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12)\n\x06result\x18\x0c \x01(\x0b\x32\x19.droidfleet.v1.TaskResult\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x10 \x01(\t\x12\x0f\n\x07version\x18\x11 \x01(\x03\x12\x11\n\titeration\x18\x12 \x01(\x05\x12\x19\n\x11input_values_json\x18\x13 \x01(\t\x12\x30\n\tartifacts\x18\x14 \x03(\x0b\x32\x1d.droidfleet.v1.StoredArtifact\x12\x10\n\x08priority\x18\x15 \x01(\x05\x12\x12\n\ntry_number\x18\x16 \x01(\x05\x12.\n\nstopped_at\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc7\x03\n\nTaskResult\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12\x12\n\nagent_name\x18\x03 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x04 \x01(\t\x12\x12\n\nsuccessful\x18\x05 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07message\x18\x08 \x01(\t\x12\x16\n\x0e\x66\x61iled_step_id\x18\t \x01(\t\x12\x14\n\x0coutputs_json\x18\n \x01(\t\x12(\n\x05steps\x18\x0b \x03(\x0b\x32\x19.droidfleet.v1.StepResult\x12\x18\n\x0brandom_seed\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12.\n\nstarted_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\rsteps_omitted\x18\x0f \x01(\x05\x12\x15\n\rfailed_screen\x18\x10 \x01(\t\x12\x12\n\x05\x61\x63ted\x18\x11 \x01(\x08H\x01\x88\x01\x01\x42\x0e\n\x0c_random_seedB\x08\n\x06_acted\"\x8a\x03\n\nStepResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x11\n\titeration\x18\x04 \x01(\x05\x12\x12\n\nsuccessful\x18\x05 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07message\x18\x08 \x01(\t\x12.\n\nstarted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05looks\x18\x0b \x01(\x05\x12\x12\n\ndispatched\x18\x0c \x01(\x05\x12%\n\x06target\x18\r \x01(\x0b\x32\x15.droidfleet.v1.Target\x12)\n\ncandidates\x18\x0e \x03(\x0b\x32\x15.droidfleet.v1.Target\x12*\n\tartifacts\x18\x0f \x03(\x0b\x32\x17.droidfleet.v1.Artifact\"{\n\x06Target\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x13\n\x0bresource_id\x18\x03 \x01(\t\x12\x12\n\nclass_name\x18\x04 \x01(\t\x12%\n\x06\x62ounds\x18\x05 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\"B\n\x06\x42ounds\x12\x0c\n\x04left\x18\x01 \x01(\x05\x12\x0b\n\x03top\x18\x02 \x01(\x05\x12\r\n\x05right\x18\x03 \x01(\x05\x12\x0e\n\x06\x62ottom\x18\x04 \x01(\x05\"e\n\x08\x41rtifact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x13\n\x0binline_text\x18\x05 \x01(\t\"\xad\x01\n\x0eStoredArtifact\x12)\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x17.droidfleet.v1.Artifact\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x05\x12\x0f\n\x07step_id\x18\x03 \x01(\t\x12\x0c\n\x04path\x18\x04 \x01(\t\x12-\n\tstored_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tavailable\x18\x06 \x01(\x08\"\x95\x02\n\x0eRunTaskRequest\x12%\n\x03ref\x18\x01 \x01(\x0b\x32\x16.droidfleet.v1.TaskRefH\x00\x12\x17\n\rdocument_json\x18\x02 \x01(\tH\x00\x12\x0f\n\x07\x64\x65vices\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12-\n\nexpires_in\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x11input_values_json\x18\x06 \x01(\t\x12\x18\n\x0brandom_seed\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x15\n\x08priority\x18\x08 \x01(\x05H\x02\x88\x01\x01\x42\x06\n\x04taskB\x0e\n\x0c_random_seedB\x0b\n\t_priority\",\n\x07TaskRef\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\"O\n\x0fRunTaskResponse\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12,\n\nexecutions\x18\x02 \x03(\x0b\x32\x18.droidfleet.v1.Execution\"+\n\x13GetExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\"C\n\x14GetExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\"\x9e\x01\n\x15ListExecutionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\x12\x0f\n\x07task_id\x18\x04 \x01(\t\x12-\n\x06states\x18\x05 \x03(\x0e\x32\x1d.droidfleet.v1.ExecutionState\x12\x0e\n\x06run_id\x18\x06 \x01(\t\"_\n\x16ListExecutionsResponse\x12,\n\nexecutions\x18\x01 \x03(\x0b\x32\x18.droidfleet.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"?\n\x16WatchExecutionsRequest\x12\x15\n\rexecution_ids\x18\x01 \x03(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"F\n\x17WatchExecutionsResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\">\n\x16\x43\x61ncelExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"F\n\x17\x43\x61ncelExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\":\n\x12GetArtifactRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"#\n\x13GetArtifactResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c*\x90\x03\n\x0e\x45xecutionState\x12\x1f\n\x1b\x45XECUTION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XECUTION_STATE_QUEUED\x10\x01\x12\x1c\n\x18\x45XECUTION_STATE_ASSIGNED\x10\x02\x12\x1c\n\x18\x45XECUTION_STATE_ACCEPTED\x10\x03\x12\x1b\n\x17\x45XECUTION_STATE_RUNNING\x10\x04\x12\x1a\n\x16\x45XECUTION_STATE_PAUSED\x10\x05\x12\x1d\n\x19\x45XECUTION_STATE_SUCCEEDED\x10\x06\x12\x1a\n\x16\x45XECUTION_STATE_FAILED\x10\x07\x12\x1d\n\x19\x45XECUTION_STATE_CANCELLED\x10\x08\x12\x1d\n\x19\x45XECUTION_STATE_TIMED_OUT\x10\t\x12\x1b\n\x17\x45XECUTION_STATE_EXPIRED\x10\n\x12\x1c\n\x18\x45XECUTION_STATE_REJECTED\x10\x0b\x12\x18\n\x14\x45XECUTION_STATE_LOST\x10\x0c\x32\xb2\x04\n\x10\x45xecutionService\x12H\n\x07RunTask\x12\x1d.droidfleet.v1.RunTaskRequest\x1a\x1e.droidfleet.v1.RunTaskResponse\x12W\n\x0cGetExecution\x12\".droidfleet.v1.GetExecutionRequest\x1a#.droidfleet.v1.GetExecutionResponse\x12]\n\x0eListExecutions\x12$.droidfleet.v1.ListExecutionsRequest\x1a%.droidfleet.v1.ListExecutionsResponse\x12\x62\n\x0fWatchExecutions\x12%.droidfleet.v1.WatchExecutionsRequest\x1a&.droidfleet.v1.WatchExecutionsResponse0\x01\x12`\n\x0f\x43\x61ncelExecution\x12%.droidfleet.v1.CancelExecutionRequest\x1a&.droidfleet.v1.CancelExecutionResponse\x12V\n\x0bGetArtifact\x12!.droidfleet.v1.GetArtifactRequest\x1a\".droidfleet.v1.GetArtifactResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64roidfleet/v1/execution.proto\x12\rdroidfleet.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\x05\n\tExecution\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x10\n\x08revision\x18\x04 \x01(\x05\x12,\n\x05state\x18\x05 \x01(\x0e\x32\x1d.droidfleet.v1.ExecutionState\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12\x12\n\nsteps_done\x18\x07 \x01(\x05\x12\x12\n\nstep_count\x18\x08 \x01(\x05\x12\x17\n\x0f\x63urrent_step_id\x18\t \x01(\t\x12\x18\n\x10\x63\x61ncel_requested\x18\n \x01(\x08\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12)\n\x06result\x18\x0c \x01(\x0b\x32\x19.droidfleet.v1.TaskResult\x12.\n\ncreated_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nupdated_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x10 \x01(\t\x12\x0f\n\x07version\x18\x11 \x01(\x03\x12\x11\n\titeration\x18\x12 \x01(\x05\x12\x19\n\x11input_values_json\x18\x13 \x01(\t\x12\x30\n\tartifacts\x18\x14 \x03(\x0b\x32\x1d.droidfleet.v1.StoredArtifact\x12\x10\n\x08priority\x18\x15 \x01(\x05\x12\x12\n\ntry_number\x18\x16 \x01(\x05\x12.\n\nstopped_at\x18\x17 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0fpause_requested\x18\x18 \x01(\x08\"\xdf\x03\n\nTaskResult\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\x12\x12\n\nagent_name\x18\x03 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\x04 \x01(\t\x12\x12\n\nsuccessful\x18\x05 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07message\x18\x08 \x01(\t\x12\x16\n\x0e\x66\x61iled_step_id\x18\t \x01(\t\x12\x14\n\x0coutputs_json\x18\n \x01(\t\x12(\n\x05steps\x18\x0b \x03(\x0b\x32\x19.droidfleet.v1.StepResult\x12\x18\n\x0brandom_seed\x18\x0c \x01(\x03H\x00\x88\x01\x01\x12.\n\nstarted_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\rsteps_omitted\x18\x0f \x01(\x05\x12\x15\n\rfailed_screen\x18\x10 \x01(\t\x12\x12\n\x05\x61\x63ted\x18\x11 \x01(\x08H\x01\x88\x01\x01\x12\x16\n\x0e\x61gent_restarts\x18\x12 \x01(\x05\x42\x0e\n\x0c_random_seedB\x08\n\x06_acted\"\x8a\x03\n\nStepResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x11\n\titeration\x18\x04 \x01(\x05\x12\x12\n\nsuccessful\x18\x05 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x07 \x01(\t\x12\x0f\n\x07message\x18\x08 \x01(\t\x12.\n\nstarted_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x08\x64uration\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05looks\x18\x0b \x01(\x05\x12\x12\n\ndispatched\x18\x0c \x01(\x05\x12%\n\x06target\x18\r \x01(\x0b\x32\x15.droidfleet.v1.Target\x12)\n\ncandidates\x18\x0e \x03(\x0b\x32\x15.droidfleet.v1.Target\x12*\n\tartifacts\x18\x0f \x03(\x0b\x32\x17.droidfleet.v1.Artifact\"{\n\x06Target\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x13\n\x0bresource_id\x18\x03 \x01(\t\x12\x12\n\nclass_name\x18\x04 \x01(\t\x12%\n\x06\x62ounds\x18\x05 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\"B\n\x06\x42ounds\x12\x0c\n\x04left\x18\x01 \x01(\x05\x12\x0b\n\x03top\x18\x02 \x01(\x05\x12\r\n\x05right\x18\x03 \x01(\x05\x12\x0e\n\x06\x62ottom\x18\x04 \x01(\x05\"e\n\x08\x41rtifact\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\x12\x12\n\nsize_bytes\x18\x04 \x01(\x03\x12\x13\n\x0binline_text\x18\x05 \x01(\t\"\xad\x01\n\x0eStoredArtifact\x12)\n\x08\x61rtifact\x18\x01 \x01(\x0b\x32\x17.droidfleet.v1.Artifact\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\x05\x12\x0f\n\x07step_id\x18\x03 \x01(\t\x12\x0c\n\x04path\x18\x04 \x01(\t\x12-\n\tstored_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tavailable\x18\x06 \x01(\x08\"\x95\x02\n\x0eRunTaskRequest\x12%\n\x03ref\x18\x01 \x01(\x0b\x32\x16.droidfleet.v1.TaskRefH\x00\x12\x17\n\rdocument_json\x18\x02 \x01(\tH\x00\x12\x0f\n\x07\x64\x65vices\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12-\n\nexpires_in\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x11input_values_json\x18\x06 \x01(\t\x12\x18\n\x0brandom_seed\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x15\n\x08priority\x18\x08 \x01(\x05H\x02\x88\x01\x01\x42\x06\n\x04taskB\x0e\n\x0c_random_seedB\x0b\n\t_priority\",\n\x07TaskRef\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x05\"O\n\x0fRunTaskResponse\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12,\n\nexecutions\x18\x02 \x03(\x0b\x32\x18.droidfleet.v1.Execution\"+\n\x13GetExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\"C\n\x14GetExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\"\x9e\x01\n\x15ListExecutionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\x12\x0f\n\x07task_id\x18\x04 \x01(\t\x12-\n\x06states\x18\x05 \x03(\x0e\x32\x1d.droidfleet.v1.ExecutionState\x12\x0e\n\x06run_id\x18\x06 \x01(\t\"_\n\x16ListExecutionsResponse\x12,\n\nexecutions\x18\x01 \x03(\x0b\x32\x18.droidfleet.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"?\n\x16WatchExecutionsRequest\x12\x15\n\rexecution_ids\x18\x01 \x03(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"F\n\x17WatchExecutionsResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\">\n\x16\x43\x61ncelExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"F\n\x17\x43\x61ncelExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\"=\n\x15PauseExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"E\n\x16PauseExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\".\n\x16ResumeExecutionRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\"F\n\x17ResumeExecutionResponse\x12+\n\texecution\x18\x01 \x01(\x0b\x32\x18.droidfleet.v1.Execution\":\n\x12GetArtifactRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\"#\n\x13GetArtifactResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c*\x90\x03\n\x0e\x45xecutionState\x12\x1f\n\x1b\x45XECUTION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x45XECUTION_STATE_QUEUED\x10\x01\x12\x1c\n\x18\x45XECUTION_STATE_ASSIGNED\x10\x02\x12\x1c\n\x18\x45XECUTION_STATE_ACCEPTED\x10\x03\x12\x1b\n\x17\x45XECUTION_STATE_RUNNING\x10\x04\x12\x1a\n\x16\x45XECUTION_STATE_PAUSED\x10\x05\x12\x1d\n\x19\x45XECUTION_STATE_SUCCEEDED\x10\x06\x12\x1a\n\x16\x45XECUTION_STATE_FAILED\x10\x07\x12\x1d\n\x19\x45XECUTION_STATE_CANCELLED\x10\x08\x12\x1d\n\x19\x45XECUTION_STATE_TIMED_OUT\x10\t\x12\x1b\n\x17\x45XECUTION_STATE_EXPIRED\x10\n\x12\x1c\n\x18\x45XECUTION_STATE_REJECTED\x10\x0b\x12\x18\n\x14\x45XECUTION_STATE_LOST\x10\x0c\x32\xf3\x05\n\x10\x45xecutionService\x12H\n\x07RunTask\x12\x1d.droidfleet.v1.RunTaskRequest\x1a\x1e.droidfleet.v1.RunTaskResponse\x12W\n\x0cGetExecution\x12\".droidfleet.v1.GetExecutionRequest\x1a#.droidfleet.v1.GetExecutionResponse\x12]\n\x0eListExecutions\x12$.droidfleet.v1.ListExecutionsRequest\x1a%.droidfleet.v1.ListExecutionsResponse\x12\x62\n\x0fWatchExecutions\x12%.droidfleet.v1.WatchExecutionsRequest\x1a&.droidfleet.v1.WatchExecutionsResponse0\x01\x12`\n\x0f\x43\x61ncelExecution\x12%.droidfleet.v1.CancelExecutionRequest\x1a&.droidfleet.v1.CancelExecutionResponse\x12]\n\x0ePauseExecution\x12$.droidfleet.v1.PauseExecutionRequest\x1a%.droidfleet.v1.PauseExecutionResponse\x12`\n\x0fResumeExecution\x12%.droidfleet.v1.ResumeExecutionRequest\x1a&.droidfleet.v1.ResumeExecutionResponse\x12V\n\x0bGetArtifact\x12!.droidfleet.v1.GetArtifactRequest\x1a\".droidfleet.v1.GetArtifactResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'droidfleet.v1.execution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_EXECUTIONSTATE']._serialized_start=3249
-  _globals['_EXECUTIONSTATE']._serialized_end=3649
+  _globals['_EXECUTIONSTATE']._serialized_start=3552
+  _globals['_EXECUTIONSTATE']._serialized_end=3952
   _globals['_EXECUTION']._serialized_start=114
-  _globals['_EXECUTION']._serialized_end=770
-  _globals['_TASKRESULT']._serialized_start=773
-  _globals['_TASKRESULT']._serialized_end=1228
-  _globals['_STEPRESULT']._serialized_start=1231
-  _globals['_STEPRESULT']._serialized_end=1625
-  _globals['_TARGET']._serialized_start=1627
-  _globals['_TARGET']._serialized_end=1750
-  _globals['_BOUNDS']._serialized_start=1752
-  _globals['_BOUNDS']._serialized_end=1818
-  _globals['_ARTIFACT']._serialized_start=1820
-  _globals['_ARTIFACT']._serialized_end=1921
-  _globals['_STOREDARTIFACT']._serialized_start=1924
-  _globals['_STOREDARTIFACT']._serialized_end=2097
-  _globals['_RUNTASKREQUEST']._serialized_start=2100
-  _globals['_RUNTASKREQUEST']._serialized_end=2377
-  _globals['_TASKREF']._serialized_start=2379
-  _globals['_TASKREF']._serialized_end=2423
-  _globals['_RUNTASKRESPONSE']._serialized_start=2425
-  _globals['_RUNTASKRESPONSE']._serialized_end=2504
-  _globals['_GETEXECUTIONREQUEST']._serialized_start=2506
-  _globals['_GETEXECUTIONREQUEST']._serialized_end=2549
-  _globals['_GETEXECUTIONRESPONSE']._serialized_start=2551
-  _globals['_GETEXECUTIONRESPONSE']._serialized_end=2618
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=2621
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=2779
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=2781
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=2876
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2878
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2941
-  _globals['_WATCHEXECUTIONSRESPONSE']._serialized_start=2943
-  _globals['_WATCHEXECUTIONSRESPONSE']._serialized_end=3013
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=3015
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=3077
-  _globals['_CANCELEXECUTIONRESPONSE']._serialized_start=3079
-  _globals['_CANCELEXECUTIONRESPONSE']._serialized_end=3149
-  _globals['_GETARTIFACTREQUEST']._serialized_start=3151
-  _globals['_GETARTIFACTREQUEST']._serialized_end=3209
-  _globals['_GETARTIFACTRESPONSE']._serialized_start=3211
-  _globals['_GETARTIFACTRESPONSE']._serialized_end=3246
-  _globals['_EXECUTIONSERVICE']._serialized_start=3652
-  _globals['_EXECUTIONSERVICE']._serialized_end=4214
+  _globals['_EXECUTION']._serialized_end=795
+  _globals['_TASKRESULT']._serialized_start=798
+  _globals['_TASKRESULT']._serialized_end=1277
+  _globals['_STEPRESULT']._serialized_start=1280
+  _globals['_STEPRESULT']._serialized_end=1674
+  _globals['_TARGET']._serialized_start=1676
+  _globals['_TARGET']._serialized_end=1799
+  _globals['_BOUNDS']._serialized_start=1801
+  _globals['_BOUNDS']._serialized_end=1867
+  _globals['_ARTIFACT']._serialized_start=1869
+  _globals['_ARTIFACT']._serialized_end=1970
+  _globals['_STOREDARTIFACT']._serialized_start=1973
+  _globals['_STOREDARTIFACT']._serialized_end=2146
+  _globals['_RUNTASKREQUEST']._serialized_start=2149
+  _globals['_RUNTASKREQUEST']._serialized_end=2426
+  _globals['_TASKREF']._serialized_start=2428
+  _globals['_TASKREF']._serialized_end=2472
+  _globals['_RUNTASKRESPONSE']._serialized_start=2474
+  _globals['_RUNTASKRESPONSE']._serialized_end=2553
+  _globals['_GETEXECUTIONREQUEST']._serialized_start=2555
+  _globals['_GETEXECUTIONREQUEST']._serialized_end=2598
+  _globals['_GETEXECUTIONRESPONSE']._serialized_start=2600
+  _globals['_GETEXECUTIONRESPONSE']._serialized_end=2667
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=2670
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=2828
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=2830
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=2925
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2927
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2990
+  _globals['_WATCHEXECUTIONSRESPONSE']._serialized_start=2992
+  _globals['_WATCHEXECUTIONSRESPONSE']._serialized_end=3062
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=3064
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=3126
+  _globals['_CANCELEXECUTIONRESPONSE']._serialized_start=3128
+  _globals['_CANCELEXECUTIONRESPONSE']._serialized_end=3198
+  _globals['_PAUSEEXECUTIONREQUEST']._serialized_start=3200
+  _globals['_PAUSEEXECUTIONREQUEST']._serialized_end=3261
+  _globals['_PAUSEEXECUTIONRESPONSE']._serialized_start=3263
+  _globals['_PAUSEEXECUTIONRESPONSE']._serialized_end=3332
+  _globals['_RESUMEEXECUTIONREQUEST']._serialized_start=3334
+  _globals['_RESUMEEXECUTIONREQUEST']._serialized_end=3380
+  _globals['_RESUMEEXECUTIONRESPONSE']._serialized_start=3382
+  _globals['_RESUMEEXECUTIONRESPONSE']._serialized_end=3452
+  _globals['_GETARTIFACTREQUEST']._serialized_start=3454
+  _globals['_GETARTIFACTREQUEST']._serialized_end=3512
+  _globals['_GETARTIFACTRESPONSE']._serialized_start=3514
+  _globals['_GETARTIFACTRESPONSE']._serialized_end=3549
+  _globals['_EXECUTIONSERVICE']._serialized_start=3955
+  _globals['_EXECUTIONSERVICE']._serialized_end=4710
 # @@protoc_insertion_point(module_scope)

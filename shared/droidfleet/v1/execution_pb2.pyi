@@ -114,6 +114,7 @@ class Execution(_message.Message):
     PRIORITY_FIELD_NUMBER: _builtins.int
     TRY_NUMBER_FIELD_NUMBER: _builtins.int
     STOPPED_AT_FIELD_NUMBER: _builtins.int
+    PAUSE_REQUESTED_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
     """Id of the execution."""
     device: _builtins.str
@@ -148,6 +149,8 @@ class Execution(_message.Message):
     """0 to 9; on a device the higher one runs first, then the older one."""
     try_number: _builtins.int
     """Which try of a rollout's device it is, from 1."""
+    pause_requested: _builtins.bool
+    """Whether somebody asked for it to be held; it is once the state is PAUSED."""
     @_builtins.property
     def result(self) -> Global___TaskResult:
         """The result, once terminal and reported."""
@@ -198,10 +201,11 @@ class Execution(_message.Message):
         priority: _builtins.int = ...,
         try_number: _builtins.int = ...,
         stopped_at: _timestamp_pb2.Timestamp | None = ...,
+        pause_requested: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expires_at", b"expires_at", "result", b"result", "stopped_at", b"stopped_at", "updated_at", b"updated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "input_values_json", b"input_values_json", "iteration", b"iteration", "priority", b"priority", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "stopped_at", b"stopped_at", "task_id", b"task_id", "try_number", b"try_number", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "created_at", b"created_at", "current_step_id", b"current_step_id", "device", b"device", "execution_id", b"execution_id", "expires_at", b"expires_at", "input_values_json", b"input_values_json", "iteration", b"iteration", "pause_requested", b"pause_requested", "priority", b"priority", "reason", b"reason", "result", b"result", "revision", b"revision", "run_id", b"run_id", "state", b"state", "step_count", b"step_count", "steps_done", b"steps_done", "stopped_at", b"stopped_at", "task_id", b"task_id", "try_number", b"try_number", "updated_at", b"updated_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -230,6 +234,7 @@ class TaskResult(_message.Message):
     STEPS_OMITTED_FIELD_NUMBER: _builtins.int
     FAILED_SCREEN_FIELD_NUMBER: _builtins.int
     ACTED_FIELD_NUMBER: _builtins.int
+    AGENT_RESTARTS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """The task's id."""
     revision: _builtins.int
@@ -258,6 +263,8 @@ class TaskResult(_message.Message):
     """The app and the activity that were in front when the step failed, as "package/activity"; empty when not known."""
     acted: _builtins.bool
     """Whether the phone was told anything that may have changed something; unset when that is not known."""
+    agent_restarts: _builtins.int
+    """How often the agent broke off and went on with it."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___StepResult]:
         """One result for each step that ran or was skipped, in the order in which they ended: a container after its steps."""
@@ -290,10 +297,11 @@ class TaskResult(_message.Message):
         steps_omitted: _builtins.int = ...,
         failed_screen: _builtins.str = ...,
         acted: _builtins.bool | None = ...,
+        agent_restarts: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_acted", b"_acted", "_random_seed", b"_random_seed", "acted", b"acted", "duration", b"duration", "random_seed", b"random_seed", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_acted", b"_acted", "_random_seed", b"_random_seed", "acted", b"acted", "agent_name", b"agent_name", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_screen", b"failed_screen", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "steps_omitted", b"steps_omitted", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_acted", b"_acted", "_random_seed", b"_random_seed", "acted", b"acted", "agent_name", b"agent_name", "agent_restarts", b"agent_restarts", "code", b"code", "detail", b"detail", "duration", b"duration", "execution_id", b"execution_id", "failed_screen", b"failed_screen", "failed_step_id", b"failed_step_id", "message", b"message", "outputs_json", b"outputs_json", "random_seed", b"random_seed", "revision", b"revision", "started_at", b"started_at", "steps", b"steps", "steps_omitted", b"steps_omitted", "successful", b"successful", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__acted: _TypeAlias = _typing.Literal["acted"]  # noqa: Y015
     _WhichOneofArgType__acted: _TypeAlias = _typing.Literal["_acted", b"_acted"]  # noqa: Y015
@@ -894,6 +902,102 @@ class CancelExecutionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelExecutionResponse: _TypeAlias = CancelExecutionResponse  # noqa: Y015
+
+@_typing.final
+class PauseExecutionRequest(_message.Message):
+    """Request of PauseExecution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.str
+    """The execution's id."""
+    reason: _builtins.str
+    """Why, for the record; may be empty."""
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_id", b"execution_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseExecutionRequest: _TypeAlias = PauseExecutionRequest  # noqa: Y015
+
+@_typing.final
+class PauseExecutionResponse(_message.Message):
+    """Response of PauseExecution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution(self) -> Global___Execution:
+        """The execution as it is now: pause_requested until the agent confirms."""
+
+    def __init__(
+        self,
+        *,
+        execution: Global___Execution | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseExecutionResponse: _TypeAlias = PauseExecutionResponse  # noqa: Y015
+
+@_typing.final
+class ResumeExecutionRequest(_message.Message):
+    """Request of ResumeExecution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.str
+    """The execution's id."""
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_id", b"execution_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeExecutionRequest: _TypeAlias = ResumeExecutionRequest  # noqa: Y015
+
+@_typing.final
+class ResumeExecutionResponse(_message.Message):
+    """Response of ResumeExecution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution(self) -> Global___Execution:
+        """The execution as it is now: PAUSED until the agent confirms."""
+
+    def __init__(
+        self,
+        *,
+        execution: Global___Execution | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeExecutionResponse: _TypeAlias = ResumeExecutionResponse  # noqa: Y015
 
 @_typing.final
 class GetArtifactRequest(_message.Message):

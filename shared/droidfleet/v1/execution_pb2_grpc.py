@@ -60,6 +60,16 @@ class ExecutionServiceStub:
                 request_serializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.SerializeToString,
                 response_deserializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.FromString,
                 _registered_method=True)
+        self.PauseExecution = channel.unary_unary(
+                '/droidfleet.v1.ExecutionService/PauseExecution',
+                request_serializer=droidfleet_dot_v1_dot_execution__pb2.PauseExecutionRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_execution__pb2.PauseExecutionResponse.FromString,
+                _registered_method=True)
+        self.ResumeExecution = channel.unary_unary(
+                '/droidfleet.v1.ExecutionService/ResumeExecution',
+                request_serializer=droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionResponse.FromString,
+                _registered_method=True)
         self.GetArtifact = channel.unary_stream(
                 '/droidfleet.v1.ExecutionService/GetArtifact',
                 request_serializer=droidfleet_dot_v1_dot_execution__pb2.GetArtifactRequest.SerializeToString,
@@ -107,6 +117,21 @@ class ExecutionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PauseExecution(self, request, context):
+        """PauseExecution asks for an execution to be held at its next step boundary or in its wait, confirmed by the agent; one
+        that has not begun does not begin. Pausing a paused one answers with it as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeExecution(self, request, context):
+        """ResumeExecution lets an execution go on. One that nobody paused is answered as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetArtifact(self, request, context):
         """GetArtifact sends the content of an artifact of an execution, in order, in pieces.
         """
@@ -141,6 +166,16 @@ def add_ExecutionServiceServicer_to_server(servicer, server):
                     servicer.CancelExecution,
                     request_deserializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.FromString,
                     response_serializer=droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.SerializeToString,
+            ),
+            'PauseExecution': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseExecution,
+                    request_deserializer=droidfleet_dot_v1_dot_execution__pb2.PauseExecutionRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_execution__pb2.PauseExecutionResponse.SerializeToString,
+            ),
+            'ResumeExecution': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeExecution,
+                    request_deserializer=droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionResponse.SerializeToString,
             ),
             'GetArtifact': grpc.unary_stream_rpc_method_handler(
                     servicer.GetArtifact,
@@ -284,6 +319,60 @@ class ExecutionService:
             '/droidfleet.v1.ExecutionService/CancelExecution',
             droidfleet_dot_v1_dot_execution__pb2.CancelExecutionRequest.SerializeToString,
             droidfleet_dot_v1_dot_execution__pb2.CancelExecutionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseExecution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.ExecutionService/PauseExecution',
+            droidfleet_dot_v1_dot_execution__pb2.PauseExecutionRequest.SerializeToString,
+            droidfleet_dot_v1_dot_execution__pb2.PauseExecutionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeExecution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.ExecutionService/ResumeExecution',
+            droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionRequest.SerializeToString,
+            droidfleet_dot_v1_dot_execution__pb2.ResumeExecutionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,12 @@ class ExecutionServiceStub:
     """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
     confirmed by the agent. Cancelling a terminal execution answers with it as it is.
     """
+    PauseExecution: _grpc.UnaryUnaryMultiCallable[_execution_pb2.PauseExecutionRequest, _execution_pb2.PauseExecutionResponse]
+    """PauseExecution asks for an execution to be held at its next step boundary or in its wait, confirmed by the agent; one
+    that has not begun does not begin. Pausing a paused one answers with it as it is.
+    """
+    ResumeExecution: _grpc.UnaryUnaryMultiCallable[_execution_pb2.ResumeExecutionRequest, _execution_pb2.ResumeExecutionResponse]
+    """ResumeExecution lets an execution go on. One that nobody paused is answered as it is."""
     GetArtifact: _grpc.UnaryStreamMultiCallable[_execution_pb2.GetArtifactRequest, _execution_pb2.GetArtifactResponse]
     """GetArtifact sends the content of an artifact of an execution, in order, in pieces."""
 
@@ -65,6 +71,12 @@ class ExecutionServiceAsyncStub(ExecutionServiceStub):
     """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
     confirmed by the agent. Cancelling a terminal execution answers with it as it is.
     """
+    PauseExecution: _aio.UnaryUnaryMultiCallable[_execution_pb2.PauseExecutionRequest, _execution_pb2.PauseExecutionResponse]  # type: ignore[assignment]
+    """PauseExecution asks for an execution to be held at its next step boundary or in its wait, confirmed by the agent; one
+    that has not begun does not begin. Pausing a paused one answers with it as it is.
+    """
+    ResumeExecution: _aio.UnaryUnaryMultiCallable[_execution_pb2.ResumeExecutionRequest, _execution_pb2.ResumeExecutionResponse]  # type: ignore[assignment]
+    """ResumeExecution lets an execution go on. One that nobody paused is answered as it is."""
     GetArtifact: _aio.UnaryStreamMultiCallable[_execution_pb2.GetArtifactRequest, _execution_pb2.GetArtifactResponse]  # type: ignore[assignment]
     """GetArtifact sends the content of an artifact of an execution, in order, in pieces."""
 
@@ -112,6 +124,24 @@ class ExecutionServiceServicer(metaclass=_abc_1.ABCMeta):
         """CancelExecution asks for the end of an execution: a queued one ends at once, a running one at its next step boundary,
         confirmed by the agent. Cancelling a terminal execution answers with it as it is.
         """
+
+    @_abc_1.abstractmethod
+    def PauseExecution(
+        self,
+        request: _execution_pb2.PauseExecutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_execution_pb2.PauseExecutionResponse, _abc.Awaitable[_execution_pb2.PauseExecutionResponse]]:
+        """PauseExecution asks for an execution to be held at its next step boundary or in its wait, confirmed by the agent; one
+        that has not begun does not begin. Pausing a paused one answers with it as it is.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumeExecution(
+        self,
+        request: _execution_pb2.ResumeExecutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_execution_pb2.ResumeExecutionResponse, _abc.Awaitable[_execution_pb2.ResumeExecutionResponse]]:
+        """ResumeExecution lets an execution go on. One that nobody paused is answered as it is."""
 
     @_abc_1.abstractmethod
     def GetArtifact(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_shared.bus.messages import PhoneState
+from droidfleet_shared.bus.messages import ExecutionFinished, PhoneState, StepStarted
 from support.adb import AdbServer, ConnectedPhones
 from support.agent_process import AgentProcess, agent_process, alive
 from support.assignments import WAIT_FOR_NOTHING, assignment, task_text
@@ -98,18 +98,22 @@ async def test_a_killed_process_is_started_again_and_the_others_do_not_notice(
         assert await _run_on(controller, first.address, "a") == "OK"
 
 
-async def test_a_task_whose_agent_is_killed_is_reported_by_the_next_one_and_not_done_again(
+async def test_a_task_whose_agent_is_killed_is_gone_on_with_by_the_next_one_and_nothing_is_done_again(
     nats_server: NatsServer, phones: ConnectedPhones, tmp_path: Path
 ) -> None:
     phone = await asyncio.to_thread(phones)
     async with stub_controller(nats_server) as controller, supervising(nats_server, tmp_path) as supervisor:
         pid = await supervisor.online(phone.address)
         await controller.assign(
-            assignment("a", task=task_text(BACK, WAIT_FOR_NOTHING, agent=phone.address)), agent=phone.address
+            assignment("a", task=task_text(BACK, WAIT_FOR_NOTHING | {"timeoutMs": 5_000}, agent=phone.address)),
+            agent=phone.address,
         )
-        await until(lambda: phone.effects.of("key"), within_s=30)
+        await until(lambda: any(isinstance(e, StepStarted) and e.step_id == "wait" for e in controller.of("a")))
         os.kill(pid, signal.SIGKILL)
-        assert await controller.ended("a", within_s=30) == "AGENT_RESTARTED"
+        assert await controller.ended("a", within_s=30) == "TARGET_NOT_FOUND"
+        [last] = [event for event in controller.of("a") if isinstance(event, ExecutionFinished)]
+        assert ([step.id for step in last.result.steps], last.result.agent_restarts) == (["back", "wait"], 1)
+        assert "ExecutionResumed" in controller.kinds("a")
         assert await _run_on(controller, phone.address, "b") == "OK"
         assert len(phone.effects.of("key")) == 2
 

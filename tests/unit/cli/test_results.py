@@ -117,6 +117,15 @@ def test_what_failed_where_and_whether_it_acted_is_said(droidfleet: Command, fle
     assert (document["result"]["failedScreen"], document["result"]["acted"]) == ("com.example.shop/.Basket", False)
 
 
+def test_restarts_of_the_agent_are_said_where_there_were_any(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.executions = [execution(result=execution_pb2.TaskResult(code="OK", agent_restarts=2))]
+    assert "Agent restarts  2" in droidfleet("execution", "show", "x").out
+    document = json.loads(droidfleet("execution", "show", "x", "-o", "json").out)
+    assert document["result"]["agentRestarts"] == 2
+    fleet.executions = [execution(result=execution_pb2.TaskResult(code="OK"))]
+    assert "Agent restarts" not in droidfleet("execution", "show", "x").out
+
+
 def test_of_an_older_agent_it_is_not_known_whether_it_acted(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.executions = [looped()]
     assert json.loads(droidfleet("execution", "show", "x", "-o", "json").out)["result"]["acted"] is None

@@ -63,6 +63,7 @@ RESULT = TaskResult(
     failed_step_id="pay",
     failed_screen="com.example.shop/.Basket",
     acted=True,
+    agent_restarts=2,
     outputs={"price": "€ 3", "rows": ["a", None, "b"]},
     steps=(STEP,),
     steps_omitted=600,
@@ -112,7 +113,7 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
     )
     detailed = convert.detailed_to_pb(Detailed(record, {"item": "tea"}, [kept]))
     # `successful` is false in a failing step, and true beside it in the result; a stored artifact is a file, no text.
-    assert unset(detailed) == ["result.steps.successful", "artifacts.artifact.inline_text"]
+    assert unset(detailed) == ["result.steps.successful", "artifacts.artifact.inline_text", "pause_requested"]
     assert json.loads(detailed.input_values_json) == {"item": "tea"}
 
 
