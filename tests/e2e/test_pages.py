@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ from support.workplace import CALL_S, CHECKOUT, Workplace, eventually
 
 pytestmark = pytest.mark.e2e
 
-PAGES = ["README.md", "docs/getting-started.md", "docs/reading-a-phone.md"]
+PAGES = ["README.md", "docs/getting-started.md", "docs/reading-a-phone.md", "docs/rollouts.md"]
 INSTALLING = re.compile(r"make |python3 -m venv |venv/bin/pip |export PATH=|git clone |cd ")
-PORTS = ("7101", "7102", "7103", "7400", "7401", "7422")
+PORTS = ("7101", "7102", "7103", "7104", "7400", "7401", "7422")
+ROLLOUT = re.compile(r"\bro-[0-9a-z]{8,}\b")
 START_S = 30.0
 
 
@@ -42,10 +44,13 @@ class Reader:
         }
         self._workplace = Workplace(workplace.folder, env, workplace.parts)
         self.last_code = 0
+        self._ids: dict[str, str] = {}
 
     def type(self, command: str) -> str:
         """Runs one command line; gives what came back on the screen."""
         command = re.sub(r"\b(\d{4})\b", lambda match: self._ports.get(match.group(), match.group()), command)
+        for shown, actual in self._ids.items():
+            command = command.replace(shown, actual)
         if command == "echo $?":
             return f"{self.last_code}\n"
         if command.endswith(" &"):
@@ -78,11 +83,18 @@ class Reader:
         elif port:
             part.wait_until(lambda: _listens(int(port.group(1))), within_s=START_S, what="listening")
         else:
-            eventually(self._any_online, within_s=START_S, what="a device is online")
+            count = max(1, command.count("--name "))
+            eventually(lambda: self._online() >= count, within_s=START_S, what=f"{count} devices are online")
             part.require_alive()
 
-    def _any_online(self) -> bool:
-        return any(device.state == "ONLINE" for device in self._workplace.devices().values())
+    def _online(self) -> int:
+        return sum(device.state == "ONLINE" for device in self._workplace.devices().values())
+
+    def learn(self, shown: Iterable[str], written: str) -> None:
+        """Notes which rollout a page means by the id that it shows: from then on it stands for the one of this run."""
+        on_page, here = ROLLOUT.search("\n".join(shown)), ROLLOUT.search(written)
+        if on_page and here:
+            self._ids[on_page.group()] = here.group()
 
     def save(self, file: Saved) -> None:
         (self._workplace.folder / file.name).write_text(file.text)
@@ -106,6 +118,7 @@ def test_page_does_what_it_says(page: str, workplace: Workplace) -> None:
             reader.save(step)
             continue
         written = reader.type(step.command)
+        reader.learn(step.shown, written)
         asks_for_code = isinstance(following, Typed) and following.command == "echo $?"
         assert reader.last_code == 0 or asks_for_code or step.command == "echo $?", f"$ {step.command}\n{written}"
         missing = first_missing(step.shown, written)
