@@ -19,6 +19,7 @@ from droidfleet_controller.admin.archive import Manifest
 from droidfleet_controller.admin.finding import Finding
 from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_controller.store import artifacts as stored_artifacts
+from droidfleet_controller.store import migrate
 from droidfleet_shared.errors import ConflictError, InvalidInputError, PreconditionError
 
 ARTIFACTS_FOLDER = "artifacts"
@@ -129,12 +130,15 @@ def is_database(file: Path) -> bool:
 
 
 def _look_at(file: Path) -> tuple[list[Finding], str, list[str]]:
-    """What is wrong, the schema's revision, and the digests of artifacts that have a file."""
+    """What is wrong, the schema's revision, and the digests of artifacts that have a file. In a database of another
+    version of the program only the file is looked at: its rules are that one's."""
     with sqlite_file.opened(file) as connection:
-        findings = invariants.broken(connection)
-        if any(each.code == "DATABASE_DAMAGED" for each in findings):
+        findings = invariants.damaged(connection)
+        if findings:
             return findings, "", []
         revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
+        if revision == migrate.newest():
+            findings = invariants.broken(connection)
         return findings, revision, sorted(stored_artifacts.digests(connection))
 
 

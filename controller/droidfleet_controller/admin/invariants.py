@@ -44,13 +44,13 @@ class _Rule:
 
 def broken(connection: Connection) -> list[Finding]:
     """Everything that is wrong inside the database; nothing more is asked of one whose file is damaged."""
-    damaged = _damaged(connection)
-    if damaged:
-        return damaged
+    found = damaged(connection)
+    if found:
+        return found
     return [finding for rule in _RULES for finding in _breaches(connection, rule)]
 
 
-def _damaged(connection: Connection) -> list[Finding]:
+def damaged(connection: Connection) -> list[Finding]:
     """What SQLite says of its file; other databases watch over theirs themselves."""
     if connection.dialect.name != "sqlite":
         return []

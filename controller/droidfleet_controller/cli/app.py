@@ -12,6 +12,7 @@ import typer
 
 from droidfleet_controller.cli import failures
 from droidfleet_controller.cli.commands import (
+    admin,
     device,
     devices,
     events,
@@ -41,6 +42,7 @@ app.add_typer(tasks.app, name="task")
 app.add_typer(executions.app, name="execution")
 app.add_typer(rollouts.app, name="rollout")
 app.add_typer(schedules.app, name="schedule")
+app.add_typer(admin.app, name="admin")
 app.command("record")(record.record)
 app.command("events")(events.events)
 

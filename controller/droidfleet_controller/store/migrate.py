@@ -17,6 +17,11 @@ from droidfleet_shared.errors import PreconditionError, UnavailableError
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
+def newest() -> str:
+    """The revision to which `migrate` brings a database."""
+    return str(_scripts().get_current_head())
+
+
 def migrate(engine: Engine) -> None:
     """Runs what is missing, each migration in a transaction of its own.
 
@@ -24,12 +29,10 @@ def migrate(engine: Engine) -> None:
         UnavailableError: the database cannot be opened or written.
         PreconditionError: a newer program has used it.
     """
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.set_main_option("path_separator", "os")
+    config = _config()
     try:
         with engine.connect() as connection:
-            _refuse_newer(connection, ScriptDirectory.from_config(config))
+            _refuse_newer(connection, _scripts())
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
             connection.commit()
@@ -39,6 +42,17 @@ def migrate(engine: Engine) -> None:
             f"the database {engine.url!r} cannot be opened or brought up to date: {error.orig}.",
             hint="Check that it is a Droidfleet database, and that its folder is writable and its disk not full.",
         ) from error
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
 
 
 def _refuse_newer(connection: Connection, scripts: ScriptDirectory) -> None:

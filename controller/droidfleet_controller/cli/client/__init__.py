@@ -6,6 +6,7 @@ they are: the command line is one of the doors at which protobuf types may stop.
 
 from __future__ import annotations
 
+from droidfleet_controller.cli.client.admin import AdminCalls
 from droidfleet_controller.cli.client.devices import DeviceCalls
 from droidfleet_controller.cli.client.executions import ExecutionCalls
 from droidfleet_controller.cli.client.fleet import FleetCalls
@@ -14,5 +15,5 @@ from droidfleet_controller.cli.client.schedules import ScheduleCalls
 from droidfleet_controller.cli.client.tasks import TaskCalls
 
 
-class ControllerClient(FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls, RolloutCalls, ScheduleCalls):
+class ControllerClient(FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls, RolloutCalls, ScheduleCalls, AdminCalls):
     """All calls, on one channel."""
