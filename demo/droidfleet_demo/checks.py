@@ -88,6 +88,11 @@ def check(
     return checks
 
 
+def orders(effects: Sequence[Document]) -> int:
+    """How many orders a phone placed."""
+    return sum(1 for effect in effects if effect.get("kind") == ORDER_PLACED)
+
+
 def _order(effect: Document) -> str:
     details = effect.get("details")
     return str(details.get("order", "")) if isinstance(details, dict) else ""

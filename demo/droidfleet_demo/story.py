@@ -1,13 +1,14 @@
-"""What the demo shows, in order: start, devices, save, run, results, checks, and how to go on."""
+"""What the demo shows, in order: start, devices, save, run, results, checks, a rollout in waves, and how to go on."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from droidfleet_demo.checks import Check, Report, check
+from droidfleet_demo.checks import Check, Document, Report, check, orders
 from droidfleet_demo.fleet import BIN, PLAIN_PHONES, TWIN_PHONES, Fleet, start_fleet
 from droidfleet_demo.processes import POLL_S, Parts
 
@@ -15,6 +16,7 @@ PHONES = PLAIN_PHONES + TWIN_PHONES
 CHECKOUT = Path(__file__).parents[2]
 TASK_ID = "shop-order"
 TASK_FILE = "examples/shop-order.json"
+GROUP = "shop-floor"
 
 RUN_S = 60.0
 """For the task on all phones, which takes some seconds."""
@@ -27,6 +29,8 @@ It is all still running. Go on by hand in another terminal:
   droidfleet devices
   droidfleet execution list
   droidfleet execution show {execution}
+  droidfleet rollout list
+  droidfleet group preview {group}
   droidfleet task run {task} --device phone-01
   droidfleet events --follow
   {adb} devices
@@ -62,8 +66,8 @@ def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
         *check(reports, effects, twins={phone.name for phone in fleet.phones if phone.twin}),
     ]
     say("\nWhat was reported against what the phones felt:")
-    for item in checks:
-        say(f"  {'ok    ' if item.held else 'WRONG '}{item.what}" + ("" if item.held else f": {item.seen}"))
+    _say_all(checks)
+    checks += _in_waves(fleet, before=effects)
     held = all(item.held for item in checks)
     say(f"\n{'All as expected' if held else 'NOT as expected'}, after {time.monotonic() - started:.1f} s.")
     if keep:
@@ -71,6 +75,34 @@ def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
     else:
         say("Go on by hand: `make demo KEEP=1` leaves it running and says what to try.")
     return held
+
+
+def _in_waves(fleet: Fleet, *, before: Mapping[str, Sequence[Document]]) -> list[Check]:
+    """The same task on a group, first on one phone and then on the rest; ``before``: what the phones felt so far."""
+    show(fleet, "group", "create", GROUP, "--query", "android>=13")
+    gates = ("--order", "listed", "--wave", "1", "--wave", "rest", "--min-success", "70%")
+    exit_code = show(fleet, "rollout", "start", TASK_ID, "--group", GROUP, *gates, "--yes", "--watch")
+    (listed,) = fleet.ask("rollout", "list")
+    rollout = _first(listed["rollouts"])
+    show(fleet, "rollout", "explain", str(rollout["rolloutId"]))
+    more = {phone.name: orders(phone.effects()) - orders(before[phone.name]) for phone in fleet.phones}
+    wanted = {phone.name: 0 if phone.twin else 1 for phone in fleet.phones}
+    checks = [
+        Check(
+            "the rollout passed both gates",
+            (exit_code, rollout["state"]) == (0, "SUCCEEDED"),
+            f"exit code {exit_code}, {rollout['state']}",
+        ),
+        Check("each phone placed exactly the orders that it reported", more == wanted, f"{more}"),
+    ]
+    say("\nWhat the rollout did to the phones:")
+    _say_all(checks)
+    return checks
+
+
+def _say_all(checks: Sequence[Check]) -> None:
+    for item in checks:
+        say(f"  {'ok    ' if item.held else 'WRONG '}{item.what}" + ("" if item.held else f": {item.seen}"))
 
 
 def say(text: str) -> None:
@@ -96,6 +128,7 @@ def _wait(fleet: Fleet, parts: Parts, folder: Path, *, execution: str) -> None:
             adb_port=fleet.env["ANDROID_ADB_SERVER_PORT"],
             execution=execution,
             task=TASK_ID,
+            group=GROUP,
             adb=fleet.adb,
             http=fleet.http,
             folder=folder,
