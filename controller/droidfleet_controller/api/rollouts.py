@@ -11,6 +11,7 @@ from droidfleet.v1 import rollout_pb2, rollout_pb2_grpc
 from droidfleet_controller.api import convert_rollout as convert
 from droidfleet_controller.api import pages, versions
 from droidfleet_controller.rollouts.report.service import ReportForm, Reports
+from droidfleet_controller.rollouts.report.words import WORDS, Language
 from droidfleet_controller.rollouts.service import Rollouts
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, RolloutState
 from droidfleet_controller.rollouts.views import MemberFilter, RolloutFilter, StartRollout
@@ -129,7 +130,8 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
     async def GetRolloutReport(
         self, request: rollout_pb2.GetRolloutReportRequest, context: Context
     ) -> AsyncIterator[rollout_pb2.GetRolloutReportResponse]:
-        async for data in self._reports.write(request.rollout_id, _report_form(request.format)):
+        form, language = _report_form(request.format), _language(request.language)
+        async for data in self._reports.write(request.rollout_id, form, language=language):
             yield rollout_pb2.GetRolloutReportResponse(data=data)
 
 
@@ -138,6 +140,15 @@ def _report_form(value: rollout_pb2.ReportFormat.ValueType) -> ReportForm:
         return convert.report_form_from(value)
     except ValueError:
         raise InvalidInputError("BAD_FORMAT", f"format: {value} is not a form of a report.") from None
+
+
+def _language(value: str) -> Language:
+    for language in WORDS:
+        if value in ("", language):
+            return language
+    raise InvalidInputError(
+        "BAD_LANGUAGE", f"language: there are no words for {value!r}.", hint=f"One of {', '.join(WORDS)}."
+    )
 
 
 def _rollout_state(value: rollout_pb2.RolloutState.ValueType) -> RolloutState:

@@ -1378,19 +1378,23 @@ class GetRolloutReportRequest(_message.Message):
 
     ROLLOUT_ID_FIELD_NUMBER: _builtins.int
     FORMAT_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     rollout_id: _builtins.str
     """The rollout's id."""
     format: Global___ReportFormat.ValueType
     """The form."""
+    language: _builtins.str
+    """The language of the HTML page's own words, `en` or `zh`; empty: `en`."""
     def __init__(
         self,
         *,
         rollout_id: _builtins.str = ...,
         format: Global___ReportFormat.ValueType = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "rollout_id", b"rollout_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "language", b"language", "rollout_id", b"rollout_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

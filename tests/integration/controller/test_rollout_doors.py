@@ -257,6 +257,17 @@ async def test_words_that_there_are_not_are_refused(tmp_path: Path) -> None:
                 ),
                 "BAD_FORMAT",
             ),
+            (
+                first(
+                    calls.GetRolloutReport(
+                        rollout_pb2.GetRolloutReportRequest(
+                            rollout_id=key, format=rollout_pb2.REPORT_FORMAT_HTML, language="xx"
+                        ),
+                        timeout=CALL_S,
+                    ),
+                ),
+                "BAD_LANGUAGE",
+            ),
         ):
             assert await refused(call) == (grpc.StatusCode.INVALID_ARGUMENT, code)
 

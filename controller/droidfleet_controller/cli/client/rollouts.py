@@ -114,9 +114,11 @@ class RolloutCalls(Channel):
         with self.errors():
             return self._rollouts.ControlRollout(request, timeout=RUN_S, metadata=self.metadata).rollout
 
-    def rollout_report(self, rollout_id: str, form: rollout_pb2.ReportFormat.ValueType) -> Iterator[bytes]:
+    def rollout_report(
+        self, rollout_id: str, form: rollout_pb2.ReportFormat.ValueType, *, language: str = ""
+    ) -> Iterator[bytes]:
         """The report's bytes, in pieces."""
-        request = rollout_pb2.GetRolloutReportRequest(rollout_id=rollout_id, format=form)
+        request = rollout_pb2.GetRolloutReportRequest(rollout_id=rollout_id, format=form, language=language)
         with self.errors():
             for piece in self._rollouts.GetRolloutReport(request, timeout=REPORT_S, metadata=self.metadata):
                 yield piece.data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -250,6 +250,7 @@ def report_rollout(
     form: Annotated[
         ReportForm, typer.Option("--format", "-f", help="html for people, csv with a row for each phone, json.")
     ] = ReportForm.HTML,
+    lang: Annotated[Literal["en", "zh"], typer.Option(help="The language of the page's own words.")] = "en",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it; left out: printed.")
     ] = None,
@@ -267,7 +268,7 @@ def report_rollout(
         check_target(out, force=force)
     wanted = rollout_pb2.ReportFormat.Value(f"REPORT_FORMAT_{form.name}")
     with ControllerClient(api) as client:
-        pieces = client.rollout_report(rollout_id, wanted)
+        pieces = client.rollout_report(rollout_id, wanted, language=lang)
         if out is None:
             write_stream(sys.stdout.buffer, pieces)
         else:
