@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.admin import comparing, invariants, sqlite_file
@@ -22,6 +23,8 @@ from droidfleet_shared.bus.port import Bus, BusUnavailableError
 from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
 from droidfleet_shared.clock import Clock
 
+log = structlog.get_logger(__name__)
+
 SETTLE_S = 3.0
 """What is on its way between two parts has arrived after this long; only what still is so is reported."""
 
@@ -32,6 +35,14 @@ ASK_S = 5.0
 
 FAR_BEHIND = EVENTS_READER.max_ack_pending
 """Events that wait on the broker: more than the reader is ever given at a time."""
+
+
+UNREACHABLE = Finding(
+    code="BROKER_UNAVAILABLE",
+    where="broker",
+    message="it does not answer, so neither its documents nor the agents could be compared with the database.",
+    hint="See /readyz of the controller, and its log, for why; then check again.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,11 @@ class Checks:
         if any(each.code == "DATABASE_DAMAGED" for each in findings):
             return Checked(tuple(findings), 0, 0)
         ours = await self._database.run(_read)
-        findings += await self._broker(ours)
+        try:
+            findings += await self._broker(ours)
+        except BusUnavailableError as error:
+            log.info("broker_unchecked", code=error.code, message=error.message)
+            return Checked((*findings, UNREACHABLE), 0, 0)
         heard = [
             device
             for device in self._registry.known.values()
@@ -90,15 +105,12 @@ class Checks:
         return await asyncio.to_thread(_inside_file, self._file)
 
     async def _broker(self, ours: dict[str, Ours]) -> list[Finding]:
-        try:
-            findings = await self._streams()
-            if findings:
-                return findings
-            limit = asyncio.Semaphore(AT_A_TIME)
-            compared = await asyncio.gather(*(self._document(each, limit) for each in ours.values()))
-            return [finding for finding in compared if finding is not None]
-        except BusUnavailableError as error:
-            return [Finding(code=error.code, where="broker", message=error.message, hint=error.hint)]
+        findings = await self._streams()
+        if findings:
+            return findings
+        limit = asyncio.Semaphore(AT_A_TIME)
+        compared = await asyncio.gather(*(self._document(each, limit) for each in ours.values()))
+        return [finding for finding in compared if finding is not None]
 
     async def _streams(self) -> list[Finding]:
         findings = [

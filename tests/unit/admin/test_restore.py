@@ -1,7 +1,8 @@
-"""Putting a backup back: the old database is kept, nothing is changed when it cannot be done, nobody works meanwhile."""
+"""Putting a backup back: the old database is kept, and what cannot be done changes nothing."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -41,7 +42,7 @@ def tasks_in(file: Path) -> list[str]:
 
 async def a_backup(folder: Path, *, with_artifacts: bool = False) -> tuple[Path, str]:
     """A backup of a database with one execution, and the execution's id."""
-    folder.mkdir()
+    await asyncio.to_thread(folder.mkdir)
     async with dispatching(folder) as dispatch:
         mine = (await dispatch.run("phone-01")).executions[0].execution_id
         if with_artifacts:
