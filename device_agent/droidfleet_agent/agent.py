@@ -34,7 +34,8 @@ STOPPING = "the agent is stopping."
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """Seconds. ``stop_s``: what a graceful end may take, to stop what runs and to report it."""
+    """Seconds. ``stop_s``: what a graceful end may take, for what runs to come to where it can be left, and to report
+    what is known. A run that does not get there in time is broken off, as by a crash."""
 
     heartbeat_s: float = 10.0
     read_document_s: float = 60.0
@@ -130,8 +131,8 @@ class Agent:
     async def run(self) -> None:
         """Runs until `stop` or until the name turns out to be somebody else's.
 
-        The end is bounded: what runs is stopped at a step boundary and reported, accepted executions stay with the
-        controller.
+        The end is bounded. What runs is left where the next process can go on with it, or, where the name is somebody
+        else's, stopped and reported; accepted executions stay in the journal.
 
         Raises:
             NameTakenError: another agent holds the name.
@@ -175,7 +176,7 @@ class Agent:
         try:
             async with asyncio.timeout(self._settings.stop_s):
                 await self._session.stop(STOPPING)
-                await self._worker.stop(STOPPING)
+                await (self._worker.leave(STOPPING) if self._refusal is None else self._worker.stop(STOPPING))
                 await self._outbox.flush()
         except TimeoutError:
             log.warning("agent_end_cut", agent=self._identity.name, after_s=self._settings.stop_s)

@@ -17,7 +17,7 @@ from typing import assert_never
 import structlog
 
 from droidfleet_agent.driver.port import Phone
-from droidfleet_agent.engine.control import RunControl
+from droidfleet_agent.engine.control import RunControl, RunLeft
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.engine.trail import Began, InDoubt, Trail
 from droidfleet_agent.journal.attempt import Attempt, Phase, key
@@ -112,6 +112,7 @@ class Worker:
         self._may_start = False
         self._displaced = False
         self._stopping = ""
+        self._left: ExecutionRef | None = None
         self._taken_on = 0
         self._broke: set[Key] = set()
         self._wake = asyncio.Event()
@@ -126,8 +127,8 @@ class Worker:
 
     @property
     def running(self) -> ExecutionRef | None:
-        """What runs now."""
-        return self._running.ref if self._running is not None else None
+        """What runs now, or was left."""
+        return self._running.ref if self._running is not None else self._left
 
     # Orders from outside. They only note what is wanted; `run` acts on it.
 
@@ -164,6 +165,14 @@ class Worker:
         self._stopping = reason
         if self._running is not None:
             self._running.control.cancel(reason)
+        await self._idle.wait()
+
+    async def leave(self, reason: str) -> None:
+        """Begins nothing more, leaves what runs at its next step boundary, or in a wait before its step acted, and
+        returns when that is so. The next process goes on with it."""
+        self._stopping = reason
+        if self._running is not None:
+            self._running.control.leave()
         await self._idle.wait()
 
     def sent(self, event: Event) -> None:
@@ -314,6 +323,8 @@ class Worker:
     async def _append(self, ref: ExecutionRef, make: Make) -> None:
         event = await self._journal.append(ref, make)
         self._start_by.pop(key(ref), None)
+        if self._left == ref:
+            self._left = None
         log.info("execution_settled", execution_id=ref.execution_id, attempt=ref.attempt, kind=event.kind)
         self._changed()
 
@@ -354,6 +365,9 @@ class Worker:
                 bound.info(
                     "execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=known.unsent
                 )
+        except RunLeft:
+            self._left = ref
+            bound.info("execution_left", reason=self._stopping)
         finally:
             self._running = None
             self._idle.set()
@@ -387,6 +401,8 @@ class Worker:
                 control=control,
                 trail=trail,
             )
+        except RunLeft:
+            raise
         except Exception:
             # An error may quote what it stumbled over.
             trace = without(traceback.format_exc(), secret_values(task))

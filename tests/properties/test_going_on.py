@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from droidfleet_agent.driver.memory import MemoryPhone, Page
-from droidfleet_agent.engine.control import RunControl, RunObserver
+from droidfleet_agent.engine.control import RunControl, RunLeft, RunObserver
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.engine.trail import Began, Decided, Ended, Entry, InDoubt, Trail, read_entry
 from droidfleet_agent.journal.attempt import OpenStep
@@ -92,6 +92,10 @@ class Disk(RunObserver):
             self.settled.append(result)
         self._die("after")
 
+    def control(self) -> RunControl:
+        """The switch of the next process."""
+        return RunControl()
+
     def _write(self, entry: Entry) -> None:
         self.trail.append(read_entry(entry.model_dump_json()))
 
@@ -109,11 +113,11 @@ class Disk(RunObserver):
 class Lives:
     """One task on one phone, in as many processes as it takes."""
 
-    def __init__(self, task: Task, phone: MemoryPhone, clock: VirtualClock) -> None:
+    def __init__(self, task: Task, phone: MemoryPhone, clock: VirtualClock, *, disk: Disk | None = None) -> None:
         self.task = task
         self.phone = phone
         self.clock = clock
-        self.disk = Disk()
+        self.disk = disk or Disk()
 
     def run(self, kills: list[tuple[int, bool]]) -> TaskResult:
         """``kills``: for each process, at which of its calls it ends, and whether before that is written."""
@@ -126,7 +130,7 @@ class Lives:
             self.disk.calls, self.disk.kill_at, self.disk.kill_before = 0, at_call, before
             try:
                 return await self._life()
-            except Killed:
+            except (Killed, RunLeft):
                 continue
         self.disk.kill_at = None
         return await self._life()
@@ -141,7 +145,7 @@ class Lives:
             execution_id="e",
             agent_name=AGENT,
             observer=self.disk,
-            control=RunControl(),
+            control=self.disk.control(),
             trail=Trail(self.disk.trail, in_doubt=doubt),
         )
 

@@ -51,9 +51,14 @@ class RunContext:
     _wants: dict[str, Wants] = field(default_factory=dict)
 
     def stopped(self, where: str) -> tuple[StepCode, str] | None:
-        """Why nothing more is to begin: somebody cancelled the run, or its time is over."""
+        """Why nothing more is to begin: somebody cancelled the run, or its time is over.
+
+        Raises:
+            RunLeft: another process is to go on from here.
+        """
         if self.control.cancelled:
             return StepCode.CANCELLED, self.cancelled(where)
+        self.control.check(may_leave=True)
         if self.deadline.passed:
             return StepCode.TASK_TIMEOUT, self.timed_out(f"{where}.")
         return None

@@ -1,4 +1,4 @@
-"""The two ways in and out of a run while it goes on: what it announces, and how it is stopped.
+"""The two ways in and out of a run while it goes on: what it announces, and how it is stopped or left.
 
 Owns the port `RunObserver` and the switch `RunControl`. Never decides anything about a step.
 """
@@ -53,16 +53,26 @@ class RunCancelled(Exception):  # noqa: N818 - not an error: somebody asked for 
     """Raised inside the engine where a cancel is honoured; `Engine.run` turns it into the code ``CANCELLED``."""
 
 
+class RunLeft(Exception):  # noqa: N818 - not an error: another process goes on
+    """Raised inside the engine where a run is left, and passed on by `Engine.run`: nothing more is announced, and the
+    trail leads on from here."""
+
+
 class RunControl:
     """Stops one run from outside, from the same event loop.
 
     A cancel is honoured between steps, and at once inside a wait or a read of the phone. An action that was sent is
     always awaited to its answer: a cancel never makes an outcome unknown.
+
+    A run that is left ends in the same places, but for those within a step that has announced an action: such a step
+    goes on to its end, so that whoever goes on with the run finds nothing in doubt. A cancel goes before.
     """
 
     def __init__(self) -> None:
         self._reason: str | None = None
-        self._scopes: set[asyncio.Timeout] = set()
+        self._leaving = False
+        self._scopes: dict[asyncio.Timeout, bool] = {}
+        """What can be interrupted now, and whether the run may be left there."""
 
     def cancel(self, reason: str) -> None:
         """Asks the run to stop; the first ``reason`` (a sentence for people) stands in the result."""
@@ -71,6 +81,13 @@ class RunControl:
         self._reason = reason
         for scope in self._scopes:
             scope.reschedule(asyncio.get_running_loop().time())
+
+    def leave(self) -> None:
+        """Asks the run to stop so that another process can go on with it."""
+        self._leaving = True
+        for scope, may_leave in self._scopes.items():
+            if may_leave:
+                scope.reschedule(asyncio.get_running_loop().time())
 
     @property
     def cancelled(self) -> bool:
@@ -82,30 +99,35 @@ class RunControl:
         """Why, or an empty string."""
         return self._reason or ""
 
-    def check(self) -> None:
-        """Raises:
-        RunCancelled: the run was asked to stop.
+    def check(self, *, may_leave: bool) -> None:
+        """``may_leave``: nothing was announced here that has not ended.
+
+        Raises:
+            RunCancelled, RunLeft: the run was asked to stop.
         """
         if self.cancelled:
             raise RunCancelled
+        if self._leaving and may_leave:
+            raise RunLeft
 
     @asynccontextmanager
-    async def interruptible(self) -> AsyncIterator[None]:
-        """Its body ends early when the run is cancelled. Only for waits and reads: never put an action inside.
+    async def interruptible(self, *, may_leave: bool) -> AsyncIterator[None]:
+        """Its body ends early when the run is cancelled, or left where it may be. Only for waits and reads: never put
+        an action inside.
 
         Raises:
-            RunCancelled: before the body when already cancelled, or from within it.
+            RunCancelled, RunLeft: before the body when already asked to, or from within it.
         """
-        self.check()
+        self.check(may_leave=may_leave)
         scope = asyncio.timeout(None)
         try:
             async with scope:
-                self._scopes.add(scope)
+                self._scopes[scope] = may_leave
                 try:
                     yield
                 finally:
-                    self._scopes.discard(scope)
+                    del self._scopes[scope]
         except TimeoutError:
             if scope.expired():
-                raise RunCancelled from None
+                raise (RunCancelled if self.cancelled else RunLeft) from None
             raise

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.context import RunContext
-from droidfleet_agent.engine.control import RunCancelled
+from droidfleet_agent.engine.control import RunCancelled, RunLeft
 from droidfleet_agent.engine.ending import StepFailed
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_shared.protocol.bounds import FAILURE_LOOK_MS
@@ -37,12 +37,12 @@ async def look_at_failure(context: RunContext, run: StepRun, code: StepCode) -> 
     if code in NOBODY_THERE or deadline.passed:
         return last_screen(run)
     screen = ""
-    with suppress(PhoneUnavailableError, RunCancelled, StepFailed):
-        async with context.control.interruptible():
+    with suppress(PhoneUnavailableError, RunCancelled, RunLeft, StepFailed):
+        async with context.control.interruptible(may_leave=False):
             focus = await context.phone.focus(deadline=deadline)
         screen = _screen(focus.package, focus.activity)
         if not context.values.has_secrets:
-            async with context.control.interruptible():
+            async with context.control.interruptible(may_leave=False):
                 picture = await context.phone.screenshot(deadline=deadline)
             await run.keep_picture(PICTURE_NAME, picture, max_bytes=MAX_PICTURE_BYTES)
     return screen or last_screen(run)

@@ -68,6 +68,7 @@ class Engine:
         ``NOT_SUPPORTED``, and the phone is not asked anything.
 
         Raises:
+            RunLeft: ``control`` was asked to leave the run; what was written of it leads on.
             Whatever ``observer`` raises, and defects of the engine itself.
         """
         clock = self._clock

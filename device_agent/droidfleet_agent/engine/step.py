@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from random import Random
 
@@ -147,7 +148,7 @@ class StepRun:
             RunCancelled.
         """
         try:
-            async with self._control.interruptible():
+            async with self._interruptible():
                 matcher = await take_look(self._phone, deadline=self.deadline, with_activity=self.wants.activity)
                 if self.wants.sight:
                     screen = matcher.screen
@@ -174,6 +175,11 @@ class StepRun:
             raise RepeatedNoMoreError
         return matcher
 
+    def _interruptible(self) -> AbstractAsyncContextManager[None]:
+        """A wait or a read. The run may be left there until the step's first action is announced: from then on the
+        journal has a step that began to act, and only its end says what became of it."""
+        return self._control.interruptible(may_leave=self._announced == 0)
+
     def _as_decided_on(self, matcher: Matcher) -> bool:
         """Whether a look shows what the deciding one did. Where no tree holds the target, equal trees show nothing."""
         before = self.deciding_look
@@ -189,7 +195,7 @@ class StepRun:
         Raises:
             PhoneUnavailableError, RunCancelled.
         """
-        async with self._control.interruptible():
+        async with self._interruptible():
             return await self._phone.keyboard_shown(deadline=self.deadline)
 
     async def screen_state(self) -> ScreenState:
@@ -198,7 +204,7 @@ class StepRun:
         Raises:
             PhoneUnavailableError, RunCancelled.
         """
-        async with self._control.interruptible():
+        async with self._interruptible():
             return await self._phone.screen_state(deadline=self.deadline)
 
     async def screenshot(self) -> bytes:
@@ -207,7 +213,7 @@ class StepRun:
         Raises:
             PhoneUnavailableError, RunCancelled.
         """
-        async with self._control.interruptible():
+        async with self._interruptible():
             return await self._phone.screenshot(deadline=self.deadline)
 
     async def keep_picture(self, name: str, picture: bytes, *, max_bytes: int = MAX_ARTIFACT_BYTES) -> None:
@@ -217,7 +223,7 @@ class StepRun:
             StepFailed: it cannot be made so small.
             RunCancelled.
         """
-        async with self._control.interruptible():
+        async with self._interruptible():
             fit = await asyncio.to_thread(fitting, picture, max_bytes=max_bytes)
         if fit is None:
             raise StepFailed(StepCode.ACTION_FAILED, "The picture of the screen is too large to be kept.")
@@ -240,7 +246,7 @@ class StepRun:
         """
         self.deadline = self.task_deadline
         left = self.task_deadline.remaining()
-        async with self._control.interruptible():
+        async with self._interruptible():
             await self._clock.sleep(min(seconds, left))
         return seconds <= left
 
@@ -250,7 +256,7 @@ class StepRun:
         Raises:
             RunCancelled.
         """
-        async with self._control.interruptible():
+        async with self._interruptible():
             await self._clock.sleep(min(seconds, self.deadline.remaining()))
 
     # Actions. True: done. False: it certainly did not happen; after a short pause, so the caller looks again at once.
@@ -335,7 +341,7 @@ class StepRun:
             StepFailed: the phone said no, nobody knows whether it happened, or no time is left.
             RunCancelled: before anything was sent.
         """
-        self._control.check()
+        self._control.check(may_leave=self._announced == 0)
         if self._too_late_to_act(takes_ms):
             raise StepFailed(
                 StepCode.ACTION_FAILED,
@@ -345,7 +351,7 @@ class StepRun:
             )
         self._announced += 1
         await self._observer.dispatching(self.step.id, self.path, self._announced)
-        self._control.check()  # writing it down took a moment
+        self._control.check(may_leave=False)  # writing it down took a moment
         self.dispatched += 1
         try:
             done = await action()

@@ -84,22 +84,26 @@ async def test_without_a_broker_the_agent_waits_and_ends_in_order(tmp_path: Path
         assert await agent.ended() == 0
 
 
-async def test_sigterm_in_mid_task_stops_it_and_reports_it(
+async def test_what_sigterm_leaves_in_mid_task_is_gone_on_with_by_the_next_process(
     nats_server: NatsServer, phones: ConnectedPhones, tmp_path: Path
 ) -> None:
     phone = await asyncio.to_thread(phones)
-    async with (
-        stub_controller(nats_server) as controller,
-        agent_process(
-            *("run", "--name", AGENT, "--serial", phone.address, "--nats", nats_server.url, "-o", "json"),
-            folder=tmp_path,
-        ) as agent,
-    ):
-        await controller.assign(assignment("a", task=task_text(WAIT_FOR_NOTHING)))
-        await until(lambda: "StepStarted" in controller.kinds("a"), within_s=30)
-        agent.signal(signal.SIGTERM)
-        assert await agent.ended() == 0
-        assert await controller.ended("a") == "AGENT_RESTARTED"
+    arguments = ("run", "--name", AGENT, "--serial", phone.address, "--nats", nats_server.url, "-o", "json")
+    wait: dict[str, object] = {"id": "rest", "action": "DELAY", "minMs": 4_000}
+    async with stub_controller(nats_server) as controller:
+        async with agent_process(*arguments, folder=tmp_path) as agent:
+            await controller.assign(assignment("a", task=task_text(BACK, wait, BACK | {"id": "again"})))
+            await until(lambda: controller.kinds("a").count("StepStarted") == 2, within_s=30)
+            agent.signal(signal.SIGTERM)
+            assert await agent.ended() == 0
+            await until(lambda: controller.beats[-1].leaving, what="the last heartbeat")
+            running = controller.beats[-1].running
+            assert running is not None
+            assert running.execution_id == "a"
+        async with agent_process(*arguments, folder=tmp_path):
+            assert await controller.ended("a", within_s=30) == "OK"
+    assert len([effect for effect in phone.effects.all() if effect.kind == "key"]) == 2
+    assert "ExecutionResumed" in controller.kinds("a")
 
 
 async def test_a_cancel_stops_a_wait_on_a_real_phone(

@@ -320,14 +320,23 @@ async def test_a_result_is_sent_again_until_the_document_records_it() -> None:
         assert fleet.kinds().count("ExecutionFinished") == 2
 
 
-async def test_stopping_reports_what_ran_and_leaves_what_did_not_begin() -> None:
+async def test_stopping_leaves_what_runs_and_says_so() -> None:
     async with running(Fleet()) as fleet:
         await fleet.assign(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING)), assignment("b")))
+    assert fleet.kinds("a") == ["ExecutionAccepted", "ExecutionStarted", "StepStarted"]
+    assert fleet.kinds("b") == ["ExecutionAccepted"]
+    assert (fleet.beats[-1].leaving, fleet.beats[-1].running) == (True, ref("a"))
+    assert not fleet.phone.attached
+
+
+async def test_an_agent_that_lost_its_name_in_mid_task_ends_it_and_leaves_nothing() -> None:
+    async with running(Fleet()) as fleet:
+        await fleet.assign(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING))))
+        fleet.reply = HeartbeatReply(granted=False, holder="pid 7 on lab-2")
+        await fleet.clock.move(20)
     finished = fleet.events("a")[-1]
     assert isinstance(finished, ExecutionFinished)
     assert finished.result.code == "AGENT_RESTARTED"
-    assert fleet.kinds("b") == ["ExecutionAccepted"]
-    assert not fleet.phone.attached
 
 
 async def test_stopping_without_a_broker_ends_all_the_same() -> None:

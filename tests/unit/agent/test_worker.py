@@ -483,6 +483,51 @@ async def test_a_cancel_before_the_agent_stops_stays_a_cancel() -> None:
         assert await bench.code("a") == StepCode.CANCELLED
 
 
+async def test_what_is_left_is_gone_on_with_by_the_next_process() -> None:
+    first = Bench()
+    async with working(first):
+        first.worker.want(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING, TAP_TEA)), assignment("b")))
+        await settle()
+        await first.worker.leave("the agent is stopping.")
+        assert (first.worker.running, await first.kinds("b")) == (ref("a"), ["ExecutionAccepted"])
+        [left, _] = await first.journal.attempts()
+        assert (left.phase, left.open_step and left.open_step.dispatched) == (Phase.RUNNING, 0)
+    async with working(Bench(first.journal)) as second:
+        second.worker.want(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING, TAP_TEA)), assignment("b")))
+        await second.clock.move(60)
+        [finished] = [event for event in await second.events("a") if isinstance(event, ExecutionFinished)]
+        assert (finished.result.agent_restarts, finished.result.failed_step_id) == (1, WAIT_FOR_NOTHING["id"])
+        assert await second.code("b") == StepCode.OK
+
+
+async def test_a_step_that_acted_goes_on_to_its_end_before_the_run_is_left() -> None:
+    after = {"condition": {"visible": {"text": "never"}}, "timeoutMs": 4_000}
+    tap: dict[str, object] = {**TAP_TEA, "after": after, "onFailure": "CONTINUE"}
+    async with working(Bench()) as bench:
+        bench.worker.want(document(1, assignment("a", task=task_text(tap, SEE_SHOP))))
+        await settle()
+        async with asyncio.TaskGroup() as group:
+            leaving = group.create_task(bench.worker.leave("the agent is stopping."))
+            await bench.clock.move(3)
+            assert not leaving.done()
+            await bench.clock.move(2)
+            assert leaving.done()
+        assert (await bench.kinds())[-1] == "StepFinished"
+        [left] = await bench.journal.attempts()
+        assert (left.phase, left.open_step) == (Phase.RUNNING, None)
+        assert len(bench.phone.done) == 1
+
+
+async def test_a_cancel_of_what_was_left_is_answered() -> None:
+    async with working(Bench()) as bench:
+        bench.worker.want(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING))))
+        await settle()
+        await bench.worker.leave("the agent is stopping.")
+        bench.worker.want(document(2, assignment("a", wanted=Wanted.CANCEL)))
+        await settle()
+        assert (await bench.code("a"), bench.worker.running) == (StepCode.CANCELLED, None)
+
+
 async def test_attempts_are_in_their_phases_while_one_runs() -> None:
     async with working(Bench()) as bench:
         bench.worker.want(

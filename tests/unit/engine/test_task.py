@@ -228,11 +228,11 @@ def test_the_first_reason_of_a_cancel_stands() -> None:
 async def test_a_timeout_of_somebody_else_is_not_a_cancel() -> None:
     control = RunControl()
     with pytest.raises(TimeoutError):
-        async with control.interruptible():
+        async with control.interruptible(may_leave=False):
             raise TimeoutError
     control.cancel("now")
     with pytest.raises(RunCancelled):
-        async with control.interruptible():
+        async with control.interruptible(may_leave=False):
             pytest.fail("the body must not begin")
 
 
