@@ -18,8 +18,8 @@ from droidfleet_controller.store.database import Database
 from droidfleet_controller.store.rollout_failures import FailedPhone
 from droidfleet_shared.protocol.result import TaskResult
 
-PAGE = 500
-"""Rows read in one transaction: a few milliseconds, so that a report holds nobody up."""
+PAGE = 200
+"""Rows read in one transaction and written in one go: some milliseconds, so that a report holds nobody up."""
 
 MAX_SIGNATURES = 50
 """Kinds of failures that are shown one by one, the most frequent first."""
