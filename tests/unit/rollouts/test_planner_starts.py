@@ -232,7 +232,7 @@ def test_a_wave_that_all_left_is_passed_over() -> None:
     plan.leave("p2")
     assert devices(plan.end("p1")) == ["p3"]
     assert plan.said(Rule.OPEN_WAVE) == [
-        "Wave 3 opens with 1 members: advances at 1 of 1. Nobody waits in wave 2: it is passed over."
+        "Wave 3 opens with 1 phone: advances at 1 of 1. Nobody waits in wave 2: it is passed over."
     ]
 
 

@@ -24,9 +24,9 @@ def test_a_wave_opens_when_the_one_before_it_has_passed() -> None:
     plan = Planning(3, waves=waves({}, {}))
     assert plan.started == ["p1"]
     assert devices(plan.end("p1")) == ["p2", "p3"]
-    assert plan.said(Rule.GATE_PASSED) == ["1 of 1 members of wave 1 succeeded, and 1 are needed: its gate is passed."]
-    assert plan.said(Rule.OPEN_WAVE) == ["Wave 2 opens with 2 members: advances at 2 of 2."]
-    assert plan.said(Rule.START) == ["2 of wave 2 begin, 0 of them again; 2 are live, 0 wait."]
+    assert plan.said(Rule.GATE_PASSED) == ["1 of 1 phone of wave 1 succeeded, 1 needed: its gate is passed."]
+    assert plan.said(Rule.OPEN_WAVE) == ["Wave 2 opens with 2 phones: advances at 2 of 2."]
+    assert plan.said(Rule.START) == ["2 phones of wave 2 begin: 2 going on, 0 waiting."]
 
 
 def test_a_rollout_succeeds_when_its_last_wave_passes() -> None:
@@ -43,7 +43,7 @@ def test_a_rollout_fails_when_its_last_wave_stays_below_its_gate() -> None:
     assert plan.stands == (R.RUNNING, C.NONE, 1)
     plan.fail("p9", "p10")
     assert plan.stands == (R.FAILED, C.BELOW_THRESHOLD, 1)
-    assert plan.rollout.reason == "8 of 10 members of wave 1 succeeded, and 9 are needed."
+    assert plan.rollout.reason == "8 of 10 phones of wave 1 succeeded, 9 needed."
 
 
 def test_no_wave_opens_below_the_gate_of_the_one_before() -> None:

@@ -10,6 +10,7 @@ from droidfleet_controller.rollouts.amounts import duration_text
 from droidfleet_controller.rollouts.planner.book import Book
 from droidfleet_controller.rollouts.planner.exchange import Withdraw
 from droidfleet_controller.rollouts.planner.gate import Excess, excess, verdict
+from droidfleet_controller.rollouts.planner.sentences import phones
 from droidfleet_controller.rollouts.rollout import ALL_CODES, DRY_RUN_WAVE, Rule
 from droidfleet_controller.rollouts.spec import Approval, OnExceeded
 from droidfleet_controller.rollouts.states import TERMINAL, MemberState, Outcome, ReasonCode, RolloutState
@@ -84,7 +85,7 @@ def open_wave(book: Book, wave: int) -> None:
     book.remember_soak(None)
     left_out = "".join(f" Nobody waits in wave {number}: it is passed over." for number in passed_over)
     gate = waves.numbers(book.gate(wave), members).sentence
-    book.say(Rule.OPEN_WAVE, f"Wave {wave} opens with {members} members: {gate}.{left_out}", members=members)
+    book.say(Rule.OPEN_WAVE, f"Wave {wave} opens with {phones(members)}: {gate}.{left_out}", members=members)
 
 
 def gate_reason(book: Book) -> ReasonCode:
@@ -206,10 +207,10 @@ def _fall_short(book: Book, code: ReasonCode, *, last: bool) -> None:
     wave = book.rollout.wave
     tally = book.tallies[wave]
     if code is ReasonCode.BELOW_THRESHOLD:
-        why = f"{tally.succeeded} of {tally.counted} members of wave {wave} succeeded, and {_needed(book)} are needed"
+        why = f"{_succeeded(book)}, {_needed(book)} needed"
     else:
         sample = max(1, min(book.gate(wave).min_sample, tally.members - tally.removed))
-        why = f"wave {wave} has {tally.results} results, and {sample} are needed"
+        why = f"wave {wave} has {tally.results} of the {sample} results that its gate needs"
     follows = "the rollout has failed" if last else "the rollout pauses"
     book.say(Rule.GATE_FAILED, f"{why[0].upper()}{why[1:]}: {follows}.", **_counts(book))
     book.remember_soak(None)
@@ -219,10 +220,12 @@ def _fall_short(book: Book, code: ReasonCode, *, last: bool) -> None:
 
 
 def _say_passed(book: Book) -> None:
-    wave = book.rollout.wave
-    tally = book.tallies[wave]
-    counts = f"{tally.succeeded} of {tally.counted} members of wave {wave} succeeded"
-    book.say(Rule.GATE_PASSED, f"{counts}, and {_needed(book)} are needed: its gate is passed.", **_counts(book))
+    book.say(Rule.GATE_PASSED, f"{_succeeded(book)}, {_needed(book)} needed: its gate is passed.", **_counts(book))
+
+
+def _succeeded(book: Book) -> str:
+    wave, tally = book.rollout.wave, book.tallies[book.rollout.wave]
+    return f"{tally.succeeded} of {phones(tally.counted)} of wave {wave} succeeded"
 
 
 def _counts(book: Book) -> dict[str, int]:

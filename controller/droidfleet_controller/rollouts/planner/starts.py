@@ -10,6 +10,7 @@ from droidfleet_controller.rollouts.planner.advance import exceeded
 from droidfleet_controller.rollouts.planner.book import Book
 from droidfleet_controller.rollouts.planner.exchange import Start
 from droidfleet_controller.rollouts.planner.retries import RetryBudget
+from droidfleet_controller.rollouts.planner.sentences import phones
 from droidfleet_controller.rollouts.rollout import DRY_RUN_WAVE, Member, Movement, Rule, Signature
 from droidfleet_controller.rollouts.spec import Offline
 from droidfleet_controller.rollouts.states import MemberState, Outcome
@@ -169,7 +170,7 @@ class Starter:
             what = "the dry run" if wave == DRY_RUN_WAVE else f"wave {wave}"
             book.say(
                 Rule.START,
-                f"{first + again} of {what} begin, {again} of them again; {tally.live} are live, {tally.waiting} wait.",
+                f"{_begins(first, again, what)} {tally.live} going on, {tally.waiting} waiting.",
                 wave=wave,
                 first=first,
                 again=again,
@@ -178,6 +179,11 @@ class Starter:
             )
         self._offline.clear()
         self._begun.clear()
+
+
+def _begins(first: int, again: int, what: str) -> str:
+    once_more = f", {again} of them again" if again else ""
+    return f"{phones(first + again)} of {what} begin{'' if first + again > 1 else 's'}{once_more}:"
 
 
 def named(devices: list[str]) -> str:
