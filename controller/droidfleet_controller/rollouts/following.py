@@ -130,6 +130,11 @@ class Following:
         self._open.setdefault(rollout_id, _Followed(rollout_id)).is_due = True
         self._woken.set()
 
+    async def begin(self, rollout_id: str) -> None:
+        """Decides about a new rollout at once, so that whoever started it sees where it stands, and in which version."""
+        self.adopt(rollout_id)
+        await self._turn(self._open[rollout_id])
+
     def _heard(self, changed: Collection[Execution]) -> None:
         for execution in changed:
             followed = self._open.get(execution.run_id)

@@ -137,7 +137,9 @@ class Rollouts:
             created = self.create(connection, prepared, now=now, request_id=request_id, actor=asked.actor)
             return created, True
 
-        rollout, _ = await self._database.run(begin, after=lambda begun: self._begun(*begun))
+        rollout, created = await self._database.run(begin, after=lambda begun: self._begun(*begun))
+        if created:
+            await self._following.begin(rollout.rollout_id)
         warnings = cut(in_order(looked.warnings, found.document))
         return StartedRollout(view=await self.get(rollout.rollout_id), warnings=warnings)
 

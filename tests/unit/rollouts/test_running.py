@@ -10,6 +10,7 @@ import pytest
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.labels import Changes
 from droidfleet_controller.rollouts.rollout import Movement, Rule, Wait
+from droidfleet_controller.rollouts.service import StartRollout
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, ReasonCode, RolloutState, WaveState
 from droidfleet_controller.rollouts.views import Confirmation, MemberFilter, RolloutFilter
 from droidfleet_controller.store import executions
@@ -336,3 +337,14 @@ async def lose(fleet: Rolling, execution_id: str) -> None:
         after=lambda _: fleet.dispatch.broadcast.executions([lost]),
     )
     await fleet.settle()
+
+
+async def test_who_starts_a_rollout_sees_where_it_stands_and_can_command_it_in_that_version(tmp_path: Path) -> None:
+    async with rolling(tmp_path, *phones(1)) as fleet:
+        asked = StartRollout(spec_json=spec(*phones(1), approval="MANUAL"))
+        begun = (await fleet.rollouts.start(asked)).view.rollout
+        assert begun.state is RolloutState.AWAITING_APPROVAL
+        promoted = await fleet.rollouts.control(
+            begun.rollout_id, Control.PROMOTE, version=begun.version, reason="", actor=""
+        )
+        assert promoted.rollout.state is RolloutState.RUNNING
