@@ -131,7 +131,7 @@ class Following:
         self._woken.set()
 
     async def begin(self, rollout_id: str) -> None:
-        """Decides about a new rollout at once, so that whoever started it sees where it stands, and in which version."""
+        """Decides about a new rollout at once: whoever started it sees where it stands, and in which version."""
         self.adopt(rollout_id)
         await self._turn(self._open[rollout_id])
 
