@@ -284,6 +284,9 @@ class Oracle:
     def move(self, state: str, code: str = "") -> None:
         self.state, self.code = state, code
         self.version += 1
+        for phone in self.phones:
+            if state in ("SUCCEEDED", "FAILED") and phone.state == "STARTED" and phone.removed:
+                phone.state = "ENDED"
 
     def settled(self, phone: Phone) -> None:
         """A phone has changed: failures that are none any more are not accepted any more."""

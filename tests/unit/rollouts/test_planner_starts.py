@@ -210,6 +210,14 @@ def test_what_runs_on_a_phone_that_left_goes_on_and_is_not_counted() -> None:
     assert (plan.stands, plan.member("p1").outcome) == ((R.SUCCEEDED, C.NONE, 1), Outcome.REMOVED)
 
 
+def test_a_rollout_that_ends_leaves_nobody_who_left_as_started() -> None:
+    plan = Planning(2, membership=CONTINUOUS)
+    plan.leave("p1")
+    plan.end("p2")
+    assert plan.stands == (R.SUCCEEDED, C.NONE, 1)
+    assert (plan.member("p1").state, plan.member("p1").outcome) == (MemberState.ENDED, Outcome.REMOVED)
+
+
 def test_who_comes_back_waits_again_unless_it_has_begun() -> None:
     plan = Planning(3, maxConcurrent=1, membership=CONTINUOUS)
     plan.leave("p1", "p2")

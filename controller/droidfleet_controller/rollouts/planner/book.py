@@ -136,6 +136,14 @@ class Book:
             updated_at=self.now,
             ended_at=self.now if state in TERMINAL else None,
         )
+        if state in TERMINAL and self.leaving:
+            self._end_leaving()
+
+    def _end_leaving(self) -> None:
+        """What runs of members that left goes on; nobody follows it any more, and they would stand as started for ever."""
+        for member in list(self.members.values()):
+            if member.state is MemberState.STARTED and member.outcome is Outcome.REMOVED:
+                self.put(replace(member, state=MemberState.ENDED, ended_at=self.now))
 
     def moving(self) -> None:
         """Notes that something moves: the progress deadline counts from now."""
