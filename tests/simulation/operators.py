@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 RETRY_S = 1.0
+PATIENCE_S = 60.0
+"""How long after the troubles a phone is still expected to report for the first time."""
+
 CALL_S = 10.0
 """A call that has no answer by then is asked again: its controller has died, or its disk hangs."""
 
@@ -67,8 +70,12 @@ class Operators:
                         await ask(controller)
                     return
             except (UnavailableError, NotFoundError, TimeoutError) as error:
-                # Not found: the agent has not reported for the first time.
-                history.note("operator", f"is told {type(error).__name__}, and tries again")
+                # Not found: the agent has not reported for the first time, and one that is gone never will.
+                patient = asyncio.get_running_loop().time() < self._world.scenario.troubled_s + PATIENCE_S
+                tries_again = patient or not isinstance(error, NotFoundError)
+                history.note("operator", f"is told {type(error).__name__}{', and tries again' if tries_again else ''}")
+                if not tries_again:
+                    return
             except (ConflictError, PreconditionError, InvalidInputError) as error:
                 history.note("operator", f"is refused: {error.code}")
                 return

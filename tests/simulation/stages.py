@@ -44,6 +44,7 @@ class MemberRow:
     outcome: Outcome
     tries: int
     execution_id: str
+    ended_at: float | None
 
 
 @dataclass(slots=True)
@@ -64,7 +65,6 @@ class Stage:
     promotes: int = 0
     commands: int = 0
     accepted: dict[int, int] = field(default_factory=dict)
-    last_result_at: float | None = None
     may_begin_since: float | None = None
 
     @property
@@ -123,23 +123,31 @@ class Stages:
             self._look(rollout_id, raw, now)
 
     def _look(self, rollout_id: str, raw: sqlite3.Connection, now: float) -> None:
-        query = "SELECT state, reason_code, wave, spec, subject, last_result_at FROM rollouts WHERE rollout_id = ?"
-        state, code, wave, spec, subject, last_us = raw.execute(query, (rollout_id,)).fetchone()
+        query = "SELECT state, reason_code, wave, spec, subject FROM rollouts WHERE rollout_id = ?"
+        state, code, wave, spec, subject = raw.execute(query, (rollout_id,)).fetchone()
         stage = self.stages.get(rollout_id)
         if stage is None:
             parsed = RolloutSpec.model_validate_json(spec)
             stage = self.stages[rollout_id] = Stage(rollout_id, parsed, json.loads(subject)["repeatable"])
         before, stage.state = stage.state, RolloutState(state)
         before_wave, stage.wave = stage.wave, wave
-        stage.last_result_at = None if last_us is None else second(last_us)
         rows = raw.execute(
-            "SELECT place, device, wave, state, outcome, tries, execution_id FROM rollout_members"
+            "SELECT place, device, wave, state, outcome, tries, execution_id, ended_at FROM rollout_members"
             " WHERE rollout_id = ? ORDER BY place",
             (rollout_id,),
         )
         stage.members = [
-            MemberRow(place, device, wave, MemberState(state), Outcome(outcome), tries, execution_id)
-            for place, device, wave, state, outcome, tries, execution_id in rows
+            MemberRow(
+                place,
+                device,
+                wave,
+                MemberState(state),
+                Outcome(outcome),
+                tries,
+                execution_id,
+                ended_at=None if ended_us is None else second(ended_us),
+            )
+            for place, device, wave, state, outcome, tries, execution_id, ended_us in rows
         ]
         self._note_decisions(rollout_id, raw)
         if (before, before_wave) != (stage.state, stage.wave):
@@ -249,11 +257,12 @@ class Stages:
             self._expect(stage.spec.approval is Approval.AUTO, f"{name}, and nobody approved it")
             return
         gate = stage.spec.waves[left - 1].gate
-        for member in stage.of_wave(left):
+        members = [member for member in stage.of_wave(left) if member.outcome is not Outcome.REMOVED]
+        for member in members:
             self._expect(member.state is MemberState.ENDED, f"{name}, and {member.device} of {left} is {member.state}")
         self._expect(_passes(gate, stage.of_wave(left)), f"{name} below the gate of wave {left}")
         self._expect(gate.approval is Approval.AUTO, f"{name}, and nobody approved it")
-        soaked = (stage.last_result_at or 0.0) + gate.soak / timedelta(seconds=1)
+        soaked = max((member.ended_at or 0.0 for member in members), default=0.0) + gate.soak / timedelta(seconds=1)
         self._expect(now >= soaked, f"{name} before wave {left} has soaked")
 
     def _check_failures(self, stage: Stage) -> None:

@@ -37,6 +37,9 @@ given up (a minute past each deadline)."""
 QUIET_S = 1.0
 """How often the world is looked at."""
 
+ECHO_S = 5.0
+"""How long after the last end everybody has heard of it, however slow the disk."""
+
 FOR_A_PERSON = frozenset({RolloutState.AWAITING_APPROVAL, RolloutState.PAUSED})
 """Where a rollout may stay for ever, saying so."""
 
@@ -121,10 +124,12 @@ class World:
                 host.phone.show(READY)
         if await self._rests():
             self.history.note("world", "is at rest")
+            await asyncio.sleep(ECHO_S)
             await self._expect_counts()
             if self.stages.going_on():
                 await self.operators.end_rollouts()
                 if await self._rests():
+                    await asyncio.sleep(ECHO_S)
                     await self._expect_counts()
             for stage in self.stages.going_on():
                 self.history.finding(f"{stage.rollout_id} was cancelled, and is {stage.state}")
