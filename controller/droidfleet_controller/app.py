@@ -497,6 +497,7 @@ class Controller:
         counts = self._registry.counts()
         for state in DeviceState:
             self._metrics.devices.labels(state=state.value.lower()).set(counts[state])
+        self._metrics.clocks_wrong.set(self._registry.clocks.wrong)
         going_on = self._rollouts.counts()
         for rollout_state in RolloutState:
             if rollout_state not in TERMINAL:

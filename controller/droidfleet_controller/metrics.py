@@ -30,6 +30,11 @@ class Metrics:
             "droidfleet_executions_live", "Executions that have not ended, by state.", ["state"], registry=self.registry
         )
         self.devices = Gauge("droidfleet_devices", "Known devices, by state.", ["state"], registry=self.registry)
+        self.clocks_wrong = Gauge(
+            "droidfleet_agent_clocks_wrong",
+            "Agents whose host's clock is more than two seconds off.",
+            registry=self.registry,
+        )
         self.accept_seconds = Histogram(
             "droidfleet_accept_seconds",
             "From the creation of an execution to its agent's acceptance, seen by the controller.",
@@ -66,7 +71,9 @@ class Metrics:
             buckets=_FAST,
             registry=self.registry,
         )
-        self.rollouts = Gauge("droidfleet_rollouts", "Rollouts that go on, by state.", ["state"], registry=self.registry)
+        self.rollouts = Gauge(
+            "droidfleet_rollouts", "Rollouts that go on, by state.", ["state"], registry=self.registry
+        )
         self.rollout_members = Counter(
             "droidfleet_rollout_members",
             "Phones of rollouts that ended, by how.",

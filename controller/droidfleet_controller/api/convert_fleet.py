@@ -12,7 +12,9 @@ from droidfleet_controller.fleet.group import Group
 UNKNOWN_BATTERY = -1
 
 
-def device_to_pb(device: Device, *, state: DeviceState, backlog: int, labels: Mapping[str, str]) -> fleet_pb2.Device:
+def device_to_pb(
+    device: Device, *, state: DeviceState, backlog: int, labels: Mapping[str, str], clock_offset_s: float | None
+) -> fleet_pb2.Device:
     """A device in the state that it has now."""
     beat = device.heartbeat
     return fleet_pb2.Device(
@@ -30,6 +32,7 @@ def device_to_pb(device: Device, *, state: DeviceState, backlog: int, labels: Ma
         last_seen_at=timestamp(device.last_seen_at),
         capabilities=beat.capabilities,
         labels=labels,
+        clock_offset_seconds=clock_offset_s,
     )
 
 

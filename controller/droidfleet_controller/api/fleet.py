@@ -137,6 +137,7 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
                 state=self._registry.state(device),
                 backlog=backlog.get(device.name, 0),
                 labels=self._labels.of(device.name),
+                clock_offset_s=self._registry.clocks.offset_s(device.name),
             )
             for device in devices
         ]

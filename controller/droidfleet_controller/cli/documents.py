@@ -57,6 +57,7 @@ def device_document(device: fleet_pb2.Device) -> Document:
         "runningExecutionId": device.running_execution_id or None,
         "backlog": device.backlog,
         "lastSeenAt": time_of(device.last_seen_at),
+        "clockOffsetMs": round(device.clock_offset_seconds * 1000) if device.HasField("clock_offset_seconds") else None,
         "capabilities": list(device.capabilities),
         "labels": dict(sorted(device.labels.items())),
     }

@@ -23,6 +23,9 @@ MAX_LABELS_LENGTH = 40
 DEVICES_SPARE = ("Foreground", "Android", "Model", "Battery", "Labels")
 """What a list of devices can do without on a narrow screen, the least important first."""
 
+AS_GOOD_AS_RIGHT_S = 0.1
+"""What the way over a busy line may make of a clock that is right."""
+
 STATES = ("ONLINE", "BUSY", "PHONE_OFFLINE", "OFFLINE")
 
 
@@ -76,9 +79,20 @@ def device(item: fleet_pb2.Device, *, now: datetime) -> Table:
         ("Running", cell(item.running_execution_id)),
         ("Backlog", cell(str(item.backlog))),
         ("Last heard", cell(age(documents.instant(item.last_seen_at), now))),
+        ("Clock", cell(_clock(item))),
         ("Capabilities", cell(", ".join(item.capabilities))),
         ("Labels", cell(labels_text(item))),
     )
+
+
+def _clock(item: fleet_pb2.Device) -> str:
+    """How far its host's clock is off, in words."""
+    if not item.HasField("clock_offset_seconds"):
+        return ""
+    offset_s = item.clock_offset_seconds
+    if abs(offset_s) < AS_GOOD_AS_RIGHT_S:
+        return "right"
+    return f"{abs(offset_s):.1f} s {'ahead' if offset_s > 0 else 'behind'}"
 
 
 def groups(items: Iterable[fleet_pb2.Group], *, now: datetime) -> Table:

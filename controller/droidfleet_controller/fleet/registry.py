@@ -7,10 +7,11 @@ before it is answered, so that a restarted controller knows every holder.
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import partial
@@ -20,6 +21,7 @@ import structlog
 from sqlalchemy import Connection
 
 from droidfleet_controller.fleet import names
+from droidfleet_controller.fleet.clocks import ClockAlarm, Clocks
 from droidfleet_controller.fleet.device import UP, Device, DeviceState
 from droidfleet_controller.fleet.names import Grant
 from droidfleet_controller.store import devices, events
@@ -55,6 +57,16 @@ Granted = Callable[[Connection, Mapping[str, str], datetime], Callable[[], None]
 ids. What it returns is called when that is committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A heartbeat that waits for a decision, and when it came: by the wall clock, and monotonic seconds."""
+
+    beat: Heartbeat
+    reply: str
+    received_at: datetime
+    moment: float
+
+
 class Registry:
     """The devices. ``heartbeat_s``: how often agents say that they are alive. ``stored``: called after events were
     written."""
@@ -70,7 +82,10 @@ class Registry:
         self._devices: dict[str, Device] = {}
         self._states: dict[str, DeviceState] = {}
         self._unwritten: set[str] = set()
-        self._asking: asyncio.Queue[tuple[Heartbeat, str]] = asyncio.Queue(MAX_ASKING)
+        self._asking: asyncio.Queue[Asking] = asyncio.Queue(MAX_ASKING)
+        self.clocks = Clocks()
+        """Of the agents' hosts."""
+        self._alarms: list[FleetEvent] = []
         self._hearing_since: datetime | None = None
         self._heard: list[Heard] = []
         self._granted: list[Granted] = []
@@ -172,22 +187,35 @@ class Registry:
         except (BadMessageError, ValueError) as error:
             log.warning("heartbeat_unreadable", subject=message.subject, error=str(error))
             return
+        now, moment = self._clock.now(), self._clock.monotonic()
         device = self._devices.get(beat.agent)
         if device is not None and device.holder.instance == beat.instance and not beat.hello:
-            self._update(device, beat)
+            self._update(device, beat, now)
             return
         try:
-            self._asking.put_nowait((beat, message.reply))
+            self._asking.put_nowait(Asking(beat, message.reply, now, moment))
         except asyncio.QueueFull:
             log.warning("heartbeat_dropped", agent=beat.agent, reason="too many wait for a decision")
 
-    def _update(self, device: Device, beat: Heartbeat) -> None:
-        now = self._clock.now()
+    def _update(self, device: Device, beat: Heartbeat, now: datetime) -> None:
+        self._hear_clock(beat, now)
         back = device.state(now, heartbeat=self._heartbeat) is DeviceState.OFFLINE
         current = replace(device, heartbeat=beat, last_seen_at=now)
         self._devices[device.name] = current
         self._unwritten.add(device.name)
         self._tell(current, back)
+
+    def _hear_clock(self, beat: Heartbeat, received_at: datetime) -> None:
+        alarm = self.clocks.hear(beat, received_at=received_at)
+        if alarm is not None:
+            log.log(
+                logging.WARNING if alarm.wrong else logging.INFO,
+                "clock_wrong" if alarm.wrong else "clock_right",
+                device=alarm.agent,
+                host=beat.host,
+                offset_s=round(alarm.offset_s, 3),
+            )
+            self._alarms.append(_clock_event(beat, alarm, received_at))
 
     def _tell(self, device: Device, back: bool) -> None:
         for heard in self._heard:
@@ -210,20 +238,22 @@ class Registry:
                 # Nobody is answered, so every agent asks again.
                 log.warning("names_undecided", code=error.code, message=error.message)
 
-    async def _decide(self, waiting: list[tuple[Heartbeat, str]]) -> None:
+    async def _decide(self, waiting: list[Asking]) -> None:
         now = self._clock.now()
         fresh: dict[str, Device] = {}
         taken: dict[str, Device] = {}
         lines: list[FleetEvent] = []
         hosts: dict[str, str] = {}
-        answers: list[tuple[Heartbeat, str, Grant]] = []
-        for beat, reply in waiting:
+        answers: list[tuple[Asking, Grant]] = []
+        for asking in waiting:
+            beat = asking.beat
             known = taken.get(beat.agent) or fresh.get(beat.agent) or self._devices.get(beat.agent)
             grant = names.decide(
                 beat, known, now=now, hearing_since=self._hearing_since or now, heartbeat=self._heartbeat
             )
-            answers.append((beat, reply, grant))
+            answers.append((asking, grant))
             if grant.granted:
+                self._hear_clock(beat, asking.received_at)
                 if known is None or known.holder.host_id != beat.host_id:
                     hosts[beat.agent] = beat.host_id
                 device = Device(beat.agent, grant.holder, beat, now)
@@ -247,7 +277,8 @@ class Registry:
             self._tell(device, True)
         if lines:
             self._stored()
-        for beat, reply, grant in answers:
+        for asking, grant in answers:
+            beat = asking.beat
             log.info(
                 "name_granted" if grant.granted else "name_refused",
                 agent=beat.agent,
@@ -256,8 +287,10 @@ class Registry:
                 holder=str(grant.holder),
                 reason=grant.reason,
             )
-            if reply:
-                await self._answer(reply, HeartbeatReply(granted=grant.granted, holder=str(grant.holder)))
+            if asking.reply:
+                took_s = self._clock.monotonic() - asking.moment
+                answer = HeartbeatReply(granted=grant.granted, holder=str(grant.holder), took_s=took_s)
+                await self._answer(asking.reply, answer)
 
     async def _answer(self, reply: str, answer: HeartbeatReply) -> None:
         try:
@@ -276,6 +309,8 @@ class Registry:
             if lines:
                 for changed in self._presence:
                     changed()
+            lines += self._alarms
+            self._alarms.clear()
             due = self._clock.monotonic() - written >= WRITE_S
             if not lines and not (due and self._unwritten):
                 continue
@@ -321,6 +356,17 @@ class Registry:
             except UnavailableError:
                 self._unwritten.update(some)
                 raise
+
+
+def _clock_event(beat: Heartbeat, alarm: ClockAlarm, now: datetime) -> FleetEvent:
+    apart = f"{abs(alarm.offset_s):.1f} s {'ahead of' if alarm.offset_s > 0 else 'behind'} the controller's"
+    return FleetEvent(
+        occurred_at=now,
+        recorded_at=now,
+        kind="ClockWrong" if alarm.wrong else "ClockRight",
+        device=beat.agent,
+        summary=f"{beat.agent}: the clock of {beat.host} is {'' if alarm.wrong else 'right again, '}{apart}",
+    )
 
 
 def _name_event(beat: Heartbeat, grant: Grant, now: datetime) -> FleetEvent:

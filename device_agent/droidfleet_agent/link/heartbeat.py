@@ -120,6 +120,7 @@ class Heartbeats:
         self._due = False
         self._ask_again = False
         self._moved_at = clock.now(), clock.monotonic()
+        self._round_trip_s: float | None = None
 
     def subscribe(self) -> Unsubscribe:
         """Begins to listen for refusals."""
@@ -178,6 +179,7 @@ class Heartbeats:
         failures = 0
         while True:
             await self._until_connected()
+            asked = self._clock.monotonic()
             try:
                 answer = await self._bus.request(self._subject, self._beat(hello=True), timeout_s=HELLO_TIMEOUT_S)
                 reply = HeartbeatReply.decode(answer.data)
@@ -188,6 +190,8 @@ class Heartbeats:
                 bound_s = min(HELLO_BACKOFF_CAP_S, HELLO_BACKOFF_BASE_S * 2 ** min(failures, 10))
                 await self._clock.sleep(self._random.uniform(0, bound_s))
                 continue
+            if reply.took_s is not None:
+                self._round_trip_s = max(0.0, self._clock.monotonic() - asked - reply.took_s)
             if reply.granted:
                 self._ask_again = False
                 log.info("name_granted", agent=self._identity.name, instance=self._identity.instance)
@@ -250,4 +254,5 @@ class Heartbeats:
             generation=current.generation,
             leaving=leaving,
             sent_at=self._clock.now(),
+            round_trip_s=self._round_trip_s,
         ).encode()

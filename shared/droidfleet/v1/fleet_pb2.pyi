@@ -92,6 +92,7 @@ class Device(_message.Message):
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    CLOCK_OFFSET_SECONDS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The agent's name, which tasks bear."""
     state: Global___DeviceState.ValueType
@@ -114,6 +115,10 @@ class Device(_message.Message):
     """The execution in progress; empty when there is none."""
     backlog: _builtins.int
     """How many executions wait for this device (queued or assigned)."""
+    clock_offset_seconds: _builtins.float
+    """How many seconds the clock of the agent's host is ahead of the controller's, negative when behind; not set while the
+    agent was not heard since the controller started.
+    """
     @_builtins.property
     def last_seen_at(self) -> _timestamp_pb2.Timestamp:
         """When the agent was last heard."""
@@ -143,12 +148,15 @@ class Device(_message.Message):
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         capabilities: _abc.Iterable[_builtins.str] | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        clock_offset_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_clock_offset_seconds", b"_clock_offset_seconds", "clock_offset_seconds", b"clock_offset_seconds", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_version", b"agent_version", "android_version", b"android_version", "backlog", b"backlog", "battery_percent", b"battery_percent", "capabilities", b"capabilities", "foreground_package", b"foreground_package", "host", b"host", "labels", b"labels", "last_seen_at", b"last_seen_at", "model", b"model", "name", b"name", "running_execution_id", b"running_execution_id", "serial", b"serial", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_clock_offset_seconds", b"_clock_offset_seconds", "agent_version", b"agent_version", "android_version", b"android_version", "backlog", b"backlog", "battery_percent", b"battery_percent", "capabilities", b"capabilities", "clock_offset_seconds", b"clock_offset_seconds", "foreground_package", b"foreground_package", "host", b"host", "labels", b"labels", "last_seen_at", b"last_seen_at", "model", b"model", "name", b"name", "running_execution_id", b"running_execution_id", "serial", b"serial", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__clock_offset_seconds: _TypeAlias = _typing.Literal["clock_offset_seconds"]  # noqa: Y015
+    _WhichOneofArgType__clock_offset_seconds: _TypeAlias = _typing.Literal["_clock_offset_seconds", b"_clock_offset_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__clock_offset_seconds) -> _WhichOneofReturnType__clock_offset_seconds | None: ...
 
 Global___Device: _TypeAlias = Device  # noqa: Y015
 

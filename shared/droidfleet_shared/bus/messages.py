@@ -160,8 +160,14 @@ class Heartbeat(Message):
     running: ExecutionRef | None = None
     epoch: str = Field("", description="The epoch of the last desired-state document that the agent applied.")
     generation: int = Field(0, description="The generation of that document.")
-    leaving: bool = Field(False, description="The agent ends in order; this is its last one.")
-    sent_at: datetime
+    leaving: bool = Field(
+        False,
+        description="The agent ends in order; this is its last one. ``running`` is then left for its next process.",
+    )
+    sent_at: datetime = Field(description="By the host's own clock.")
+    round_trip_s: float | None = Field(
+        None, description="What the way to the controller and back took at the last hello, without the time in between."
+    )
 
 
 class HeartbeatReply(Message):
@@ -169,6 +175,7 @@ class HeartbeatReply(Message):
 
     granted: bool
     holder: str = Field("", description="Who holds the name: host, pid and since when, for people.")
+    took_s: float | None = Field(None, description="From the heartbeat's arrival to this answer.")
 
 
 class EventBase(Message):

@@ -90,6 +90,7 @@ def test_device_document_keeps_its_shape(droidfleet: Command, fleet: FakeFleet) 
         "runningExecutionId": None,
         "backlog": 0,
         "lastSeenAt": "2026-01-02T03:04:05.678Z",
+        "clockOffsetMs": None,
         "capabilities": [],
         "labels": {},
     }

@@ -119,20 +119,24 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
 
 def test_every_field_of_a_device_arrives() -> None:
     seen = device(beat(running=ExecutionRef(execution_id="x-1", attempt=1)))
-    message = convert_fleet.device_to_pb(seen, state=DeviceState.BUSY, backlog=3, labels={"site": "berlin"})
+    message = convert_fleet.device_to_pb(
+        seen, state=DeviceState.BUSY, backlog=3, labels={"site": "berlin"}, clock_offset_s=-3.5
+    )
     assert unset(message) == []
-    assert (message.name, message.serial, message.backlog, message.battery_percent) == (
+    assert (message.name, message.serial, message.backlog, message.battery_percent, message.clock_offset_seconds) == (
         "phone-01",
         "emulator-5554",
         3,
         55,
+        -3.5,
     )
 
 
 def test_an_unknown_battery_is_minus_one() -> None:
     seen = device(beat().model_copy(update={"battery_percent": None}))
-    message = convert_fleet.device_to_pb(seen, state=DeviceState.ONLINE, backlog=0, labels={})
+    message = convert_fleet.device_to_pb(seen, state=DeviceState.ONLINE, backlog=0, labels={}, clock_offset_s=None)
     assert message.battery_percent == -1
+    assert not message.HasField("clock_offset_seconds")
 
 
 def test_every_field_of_an_event_arrives() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.fleet.registry import Asking
 from droidfleet_shared.bus.messages import WINDOW, Heartbeat
 from unit.controller.builders import beat
 from unit.controller.dispatching import HEARTBEAT_S, Dispatch, dispatching
@@ -23,7 +24,7 @@ def hello(*, host_id: str) -> Heartbeat:
 async def claimed(dispatch: Dispatch, *, host_id: str) -> None:
     """Another process gets the name, after the silence that another host needs."""
     dispatch.clock.advance(3 * HEARTBEAT_S)
-    await dispatch.registry._decide([(hello(host_id=host_id), "")])
+    await dispatch.registry._decide([Asking(hello(host_id=host_id), "", dispatch.clock.now(), 0.0)])
 
 
 async def begun(dispatch: Dispatch) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 from droidfleet_controller.fleet.device import DeviceState
 from droidfleet_controller.store import devices
+from droidfleet_controller.store.events import FleetEvent
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import Heartbeat, HeartbeatReply, PhoneState
 from droidfleet_shared.bus.port import BusMessage
@@ -74,6 +76,24 @@ async def test_two_that_ask_at_once_do_not_both_get_the_name(tmp_path: Path) -> 
             await until(lambda: len(answers) == 2)
             task.cancel()
         assert answers == {"inbox-1": True, "inbox-2": False}
+
+
+async def test_a_wrong_clock_becomes_an_event_and_so_does_its_end(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        async with asyncio.TaskGroup() as group:
+            sweep = group.create_task(dispatch.registry._sweep())
+            for ahead_s in (*[86_400] * 3, *[0] * 5):
+                sent_at = dispatch.clock.now() + timedelta(seconds=ahead_s)
+                message = beat().model_copy(update={"sent_at": sent_at}).encode()
+                await dispatch.registry.receive(BusMessage(subjects.heartbeat("phone-01"), message))
+            lines: list[FleetEvent] = []
+            async with asyncio.timeout(10):
+                while len(lines) < 2:
+                    lines = await dispatch.log()
+            sweep.cancel()
+        [wrong, right] = lines
+        assert (wrong.kind, right.kind) == ("ClockWrong", "ClockRight")
+        assert wrong.summary == "phone-01: the clock of lab-1 is 86400.0 s ahead of the controller's"
 
 
 async def test_a_holder_that_asks_again_is_granted_again_without_an_event(tmp_path: Path) -> None:
