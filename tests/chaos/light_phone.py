@@ -13,7 +13,7 @@ from droidfleet_agent.driver.memory import Call, Done, MemoryPhone, Page
 from droidfleet_shared.clock import Clock, Deadline
 from support.screens import dump, field, node, window
 
-MOST_S = 0.04
+MOST_S = 0.1
 """The way of an action to the phone, and of its answer back: what a kill can fall into."""
 
 FIELD_AT, SEND_AT, CONFIRM_AT, LAST_AT = (

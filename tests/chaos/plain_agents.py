@@ -1,7 +1,7 @@
 """Agents of the plain work-queue: ``python -m chaos.plain_agents``.
 
-What one writes first: fetch, do, publish the result under a message id, acknowledge. Each has a consumer of its own, and
-remembers nothing.
+What one writes first: fetch, do, publish the result under a message id, acknowledge. Each has a consumer of its own,
+and remembers nothing. What is done takes as long as on the light phones of the other side.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import argparse
 import asyncio
 import json
 from pathlib import Path
+from random import Random
 
 import nats
+from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.client import JetStreamContext
 
 from chaos.effects import EffectFile, effects_file
+from chaos.light_phone import MOST_S
 from chaos.plan import light_device
-from chaos.posts import SENT
+from chaos.posts import EFFECTS
 from droidfleet_shared.logging import configure_logging
 
 JOBS, RESULTS = "JOBS", "RESULTS"
 FETCH_S = 5.0
 CALL_S = 5.0
 AGAIN_S = 0.2
-WORK_S = 0.02
-"""Of one job, half before its effect and half after: as short as in the measurements that this repeats."""
 
 
 def job_subject(device: str) -> str:
@@ -33,12 +34,20 @@ def job_subject(device: str) -> str:
     return f"jobs.{device}"
 
 
+async def connect(url: str) -> Client:
+    """A connection that nats-py keeps up by itself. It says nothing of losing it: that is what this is for."""
+    return await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=AGAIN_S, error_cb=_silent)
+
+
+async def _silent(_: Exception) -> None:
+    pass
+
+
 async def serve(url: str, effects: Path, device: str) -> None:
     """One agent, until cancelled."""
-    client = await nats.connect(
-        url, name=device, max_reconnect_attempts=-1, reconnect_time_wait=0.5, allow_reconnect=True
-    )
+    client = await connect(url)
     stream = client.jetstream(timeout=CALL_S)
+    random = Random(device)
     felt = EffectFile(effects_file(effects, device), device)
     jobs = await stream.pull_subscribe_bind(durable=device, stream=JOBS)
     while True:
@@ -48,9 +57,10 @@ async def serve(url: str, effects: Path, device: str) -> None:
             await asyncio.sleep(AGAIN_S)
             continue
         word = json.loads(message.data)["word"]
-        await asyncio.sleep(WORK_S / 2)
-        felt.write(SENT, word)
-        await asyncio.sleep(WORK_S / 2)
+        for kind in EFFECTS:
+            await asyncio.sleep(random.random() * MOST_S)
+            felt.write(kind, word)
+            await asyncio.sleep(random.random() * MOST_S)
         await _publish(stream, device, word)
         try:
             await message.ack_sync(timeout=CALL_S)

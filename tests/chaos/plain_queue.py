@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import nats
 from nats.errors import Error as NatsError
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.client import JetStreamContext
@@ -26,8 +25,9 @@ from chaos.diary import Diary
 from chaos.effects import effects_file, read_effects
 from chaos.load import load_plan
 from chaos.misfortune import Misfortune
-from chaos.plain_agents import JOBS, RESULTS, job_subject
+from chaos.plain_agents import JOBS, RESULTS, connect, job_subject
 from chaos.plan import AGENTS_LINK, Lane, Scale, fault_plan, light_device, light_part
+from chaos.posts import CONFIRMED
 from chaos.stack import BROKER, Stack
 from support.waiting import until
 
@@ -42,8 +42,8 @@ MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlainOutcome:
-    """``lost``: confirmed by the broker, and never felt or never answered; ``twice``: felt more than once;
-    ``counted_twice``: more than one result."""
+    """``lost``: confirmed by the broker, and never felt to the end or never answered; ``twice``: with an effect that was
+    felt more than once; ``counted_twice``: more than one result."""
 
     title: str
     executions: int
@@ -87,7 +87,7 @@ class _Queue:
         self._results: Counter[str] = Counter()
 
     async def run(self) -> PlainOutcome:
-        client = await nats.connect(self._stack.proxies[AGENTS_LINK].url, max_reconnect_attempts=-1)
+        client = await connect(self._stack.proxies[AGENTS_LINK].url)
         stream = client.jetstream(timeout=CALL_S)
         await self._provision(stream)
         await self._stack.start_light(
@@ -174,7 +174,7 @@ class _Queue:
 
     def _outcome(self) -> PlainOutcome:
         felt = Counter(
-            (effect.word, device)
+            (effect.word, device, effect.kind)
             for device in self._devices
             for effect in read_effects(effects_file(self._stack.effects, device), device)
         )
@@ -182,8 +182,8 @@ class _Queue:
         return PlainOutcome(
             title=self._title,
             executions=len(self._asked),
-            lost=sum(not felt[name] or not answered["/".join(name)] for name in self._asked),
-            twice=sum(count > 1 for count in felt.values()),
+            lost=sum(not felt[*name, CONFIRMED] or not answered["/".join(name)] for name in self._asked),
+            twice=len({name[:2] for name, count in felt.items() if count > 1}),
             counted_twice=sum(count > 1 for count in answered.values()),
             kills=self._misfortune.told(),
         )

@@ -16,6 +16,7 @@ class Proxy:
         self._target_port = target_port
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
+        self._handlers: set[asyncio.Task[None]] = set()
         self._refusing = False
         self.port = 0
         self.broken = 0
@@ -48,14 +49,20 @@ class Proxy:
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
+        if self._handlers:
+            await asyncio.wait(self._handlers, timeout=CONNECT_S)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handler = asyncio.current_task()
+        assert handler is not None
+        self._handlers.add(handler)
         self._open.add(writer)
         try:
             if not self._refusing:
                 with suppress(OSError, TimeoutError):
                     await self._pass_on(reader, writer)
         finally:
+            self._handlers.discard(handler)
             self._open.discard(writer)
             writer.transport.abort()
 

@@ -71,8 +71,9 @@ def _how(outcome: Outcome) -> str:
     scale = outcome.scale
     return (
         f"Seed {outcome.seed}, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores: {scale.light_devices} light agents in {scale.light_processes} processes and {scale.real_phones} agents with "
-        f"virtual phones behind a real adb server; {outcome.calls - outcome.rollouts:,} calls of RunTask and "
+        f"{os.cpu_count()} cores: {scale.light_devices} light agents in {scale.light_processes} processes and "
+        f"{scale.real_phones} agents with virtual phones behind a real adb server; "
+        f"{outcome.calls - outcome.rollouts:,} calls of RunTask and "
         f"{outcome.rollouts} rollouts in {outcome.tries:,} tries, {outcome.verdict.repeated:,} answered again; "
         f"{outcome.load_s:.0f} s of load and faults, everything ended {outcome.heal_s:.0f} s after the last one was "
         f"mended; {outcome.events:,} events, {outcome.verdict.effects:,} effects felt. Faults: {outcome.faults}."
