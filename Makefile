@@ -62,6 +62,14 @@ simulate: install ## Live through SEEDS simulated worlds from FIRST on (2000 fro
 oracle: install ## Hold the planner of rollouts against a slow oracle in CASES random rollouts (1000000).
 	PYTHONPATH=tests $(BIN)/python -m oracle $(CASES)
 
+.PHONY: chaos
+chaos: install ## Kill, pause and cut a fleet under load for MINUTES (5), by SEED (1); report in build/chaos/.
+	PYTHONPATH=tests $(BIN)/python -m chaos --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1)
+
+.PHONY: chaos-full
+chaos-full: install ## The same with 100,000 executions and 450 kills; takes some three hours.
+	PYTHONPATH=tests $(BIN)/python -m chaos --full --seed $(or $(SEED),1) --report docs/reliability
+
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated.
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -42,8 +42,8 @@ MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlainOutcome:
-    """``lost``: confirmed by the broker, and never felt to the end or never answered; ``twice``: with an effect that was
-    felt more than once; ``counted_twice``: more than one result."""
+    """``lost``: confirmed by the broker, and never felt to the end or never answered; ``twice``: with an effect that
+    was felt more than once; ``counted_twice``: more than one result."""
 
     title: str
     executions: int
