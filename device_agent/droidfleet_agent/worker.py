@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from random import Random, SystemRandom
 from typing import assert_never
 
@@ -201,13 +201,12 @@ class Worker:
                 await self._reconcile(group)
 
     async def _recall(self) -> None:
-        """Times of attempts of an earlier process, which only the wall clock connects with this one."""
-        now = self._clock.now()
+        """Times of attempts of an earlier process."""
         for attempt in await self._journal.attempts():
             if attempt.phase is Phase.ENDED:
                 self._sent[key(attempt.ref)] = _Sent(self._clock.deadline(RESEND_FIRST_S), RESEND_FIRST_S)
             elif attempt.phase is Phase.ACCEPTED and attempt.start_by is not None:
-                remaining = max(0.0, (attempt.start_by - now).total_seconds())
+                remaining = max(0.0, -self._clock.since(attempt.start_by, attempt.start_by_uptime))
                 self._start_by[key(attempt.ref)] = self._clock.deadline(remaining)
         self._wake.set()
 
@@ -304,11 +303,11 @@ class Worker:
     async def _take_on(self, assignment: Assignment, make: Make) -> None:
         ref = _ref(assignment)
         limit_s = assignment.start_within_s
-        start_by: datetime | None = None
+        attempt = Attempt(ref, assignment.task, None)
         if limit_s is not None:
-            start_by = self._clock.now() + timedelta(seconds=limit_s)
+            start_by, up = self._clock.now() + timedelta(seconds=limit_s), self._clock.uptime()
+            attempt = replace(attempt, start_by=start_by, start_by_uptime=replace(up, s=up.s + limit_s))
         try:
-            attempt = Attempt(ref, assignment.task, start_by)
             event = await self._journal.take_on(attempt, make)
         except JournalFullError as error:
             # It stays assigned; the controller's receipts make room, and the next document brings it again.
@@ -378,7 +377,7 @@ class Worker:
         """From here on the attempt has begun, and will not begin again, in this process or the next. The seed is drawn
         here where the task names none: what is reported first is what the run uses."""
         seed = self._random.randint(0, MAX_SEED) if task.random_seed is None else task.random_seed
-        began = Began(seed=seed, at=self._clock.now())
+        began = Began(seed=seed, at=self._clock.now(), uptime=self._clock.uptime())
         await self._journal.append(ref, self._reporter.started(ref, random_seed=seed), trail=began)
         return Trail([began])
 

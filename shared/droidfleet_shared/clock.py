@@ -13,6 +13,23 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Linux draws it anew at each start of the machine (random(4))."""
+
+_UPTIME_SOURCE = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Linux's monotonic clock stands still while the machine sleeps, so there is another; macOS' does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime:
+    """``s``: seconds since the machine started, its sleep included. ``boot``: which start; empty: not known, and of use
+    to this process only. What two processes of one start say can be compared, whatever the wall clock did meanwhile."""
+
+    boot: str
+    s: float
 
 
 class Clock(ABC):
@@ -29,6 +46,20 @@ class Clock(ABC):
     @abstractmethod
     async def sleep(self, seconds: float) -> None:
         """Waits; cancellation passes through."""
+
+    def uptime(self) -> Uptime:
+        """How long the machine has been running. Here for clocks that know of no machine."""
+        return Uptime("", self.monotonic())
+
+    def since(self, at: datetime, uptime: Uptime | None) -> float:
+        """Seconds since an instant that this or an earlier process has written down, negative before it.
+
+        By the machine's uptime where that was the same start of it, else by the wall clock, which may have been set.
+        """
+        now = self.uptime()
+        if uptime is not None and now.boot and uptime.boot == now.boot:
+            return now.s - uptime.s
+        return (self.now() - at).total_seconds()
 
     def deadline(self, seconds: float) -> Deadline:
         """A deadline ``seconds`` from now."""
@@ -67,6 +98,18 @@ class SystemClock(Clock):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    def uptime(self) -> Uptime:
+        return Uptime(_boot_id(), time.clock_gettime(_UPTIME_SOURCE))
+
+
+@cache
+def _boot_id() -> str:
+    """Empty where the system has none, or shows it to nobody."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
 
 
 class VirtualClock(Clock):

@@ -9,6 +9,7 @@ import pytest
 from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, OpenStep, Phase
 from droidfleet_agent.journal.port import Journal, JournalFullError, Limits
 from droidfleet_shared.bus.messages import ExecutionFinished, ExecutionRef
+from droidfleet_shared.clock import Uptime
 from support.journals import (
     NOW,
     A,
@@ -41,9 +42,10 @@ async def test_attempts_come_back_in_the_order_in_which_they_were_taken_on(journ
 
 
 async def test_task_and_latest_start_are_kept(journal: Journal) -> None:
-    await journal.take_on(Attempt(ref=A, task='{"taskId": "ü"}', start_by=NOW), accepted(A))
+    uptime = Uptime("boot-1", 17.5)
+    await journal.take_on(Attempt(A, '{"taskId": "ü"}', NOW, start_by_uptime=uptime), accepted(A))
     kept = await _only(journal)
-    assert (kept.task, kept.start_by) == ('{"taskId": "ü"}', NOW)
+    assert (kept.task, kept.start_by, kept.start_by_uptime) == ('{"taskId": "ü"}', NOW, uptime)
 
 
 async def test_events_are_numbered_from_one_without_gaps_within_each_attempt(journal: Journal) -> None:

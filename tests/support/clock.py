@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from droidfleet_shared.clock import Clock
+from droidfleet_shared.clock import Clock, Uptime
 
 SETTLE_TURNS = 200
 """Turns of the event loop after which everything that needs no time has happened."""
@@ -18,17 +18,26 @@ async def settle() -> None:
 
 
 class HandClock(Clock):
-    """Sleepers wake when the test moves the time past them; nothing else moves it."""
+    """Sleepers wake when the test moves the time past them; nothing else moves it.
 
-    def __init__(self) -> None:
+    ``boot`` names a start of the machine. ``ahead_s``: how much the wall clock is ahead of what it was.
+    """
+
+    def __init__(self, boot: str = "boot-1") -> None:
         self._now = 0.0
+        self._slept = 0.0
+        self._boot = boot
+        self.ahead_s = 0.0
         self._sleepers: list[tuple[float, asyncio.Event]] = []
 
     def monotonic(self) -> float:
         return self._now
 
     def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._now)
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._now + self._slept + self.ahead_s)
+
+    def uptime(self) -> Uptime:
+        return Uptime(self._boot, self._now + self._slept)
 
     async def sleep(self, seconds: float) -> None:
         sleeper = (self._now + seconds, asyncio.Event())
@@ -53,3 +62,7 @@ class HandClock(Clock):
     def stand_still(self, seconds: float) -> None:
         """The time goes on while nothing runs, as for a stopped process: whoever is due wakes at the next `move`."""
         self._now += seconds
+
+    def sleep_machine(self, seconds: float) -> None:
+        """The machine sleeps: its monotonic clock stands still, the others go on."""
+        self._slept += seconds

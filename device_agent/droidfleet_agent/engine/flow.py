@@ -301,7 +301,7 @@ class Flow:
             return None
         clock = self._context.clock
         began_at = await self._noted(run, "began", holds=True)
-        gone_s = max(0.0, (clock.now() - began_at.at).total_seconds())
+        gone_s = max(0.0, clock.since(began_at.at, began_at.uptime))
         return Deadline(clock, clock.monotonic() - gone_s + step.max_duration_ms / 1000)
 
     async def _over(self, run: StepRun, limit: Deadline) -> bool:
@@ -312,7 +312,8 @@ class Flow:
         before = self._context.trail.decided(run.path, what)
         if before is not None:
             return before
-        now = Decided(path=run.path, what=what, holds=holds, at=self._context.clock.now())
+        clock = self._context.clock
+        now = Decided(path=run.path, what=what, holds=holds, at=clock.now(), uptime=clock.uptime())
         await self._context.observer.decided(now)
         return now
 

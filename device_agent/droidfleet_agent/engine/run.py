@@ -62,7 +62,7 @@ class Engine:
         """Runs a task to its end and returns what happened; a failing task is a result, never an exception.
 
         ``trail``: of an earlier process that did not come to the end; the run goes on where that one stopped. The
-        task's own bound counts from when it first began, by the host's clock.
+        task's own bound counts from when it first began (`Clock.since`).
 
         A task for another agent is answered with ``AGENT_MISMATCH``, one that needs what this agent lacks with
         ``NOT_SUPPORTED``, and the phone is not asked anything.
@@ -75,7 +75,7 @@ class Engine:
         trail = trail or Trail()
         started_at, started = clock.now(), clock.monotonic()
         if trail.began is not None:
-            before_s = max(0.0, (started_at - trail.began.at).total_seconds())
+            before_s = max(0.0, clock.since(trail.began.at, trail.began.uptime))
             started_at, started = trail.began.at, started - before_s
         bound_s = NO_BOUND_S if task.max_duration_ms is None else task.max_duration_ms / 1000
         context = RunContext(

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from droidfleet_shared.clock import Uptime
 from droidfleet_shared.errors import DroidfleetError
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import OutputValue, StepResult
@@ -29,6 +30,7 @@ class Began(_Entry):
     kind: Literal["began"] = "began"
     seed: int
     at: datetime
+    uptime: Uptime | None = None
 
 
 class Ended(_Entry):
@@ -49,6 +51,7 @@ class Decided(_Entry):
     what: str
     holds: bool
     at: datetime
+    uptime: Uptime | None = None
 
 
 Entry = Annotated[Began | Ended | Decided, Field(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
@@ -19,6 +19,7 @@ from droidfleet_shared.bus.messages import (
     StepFinished,
     StepStarted,
 )
+from droidfleet_shared.clock import Uptime
 from droidfleet_shared.errors import PreconditionError
 
 
@@ -44,7 +45,8 @@ class OpenStep:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """``task``: the document's text. ``start_by``: it must not begin later (the host's clock); None: no limit.
+    """``task``: the document's text. ``start_by``: it must not begin later; None: no limit. ``start_by_uptime``:
+    the same by the host's uptime.
 
     ``open_step``: where a crash leaves an action in doubt. ``unsent``: how many of its step events had to make room and
     were never sent. ``last``: what ended it, to be sent until it is recorded. ``trail_length``: entries of its
@@ -54,6 +56,7 @@ class Attempt:
     ref: ExecutionRef
     task: str
     start_by: datetime | None
+    start_by_uptime: Uptime | None = field(default=None, kw_only=True)
     phase: Phase = Phase.ACCEPTED
     sequence: int = 0
     open_step: OpenStep | None = None

@@ -21,6 +21,7 @@ from droidfleet_agent.journal.attempt import Attempt, OpenStep, Phase, key
 from droidfleet_agent.journal.book import Book, Change, Name, Waiting
 from droidfleet_agent.journal.port import Journal, Limits
 from droidfleet_shared.bus.messages import Event, ExecutionFinished, ExecutionRef, ExecutionRejected, decode_event
+from droidfleet_shared.clock import Uptime
 from droidfleet_shared.errors import PreconditionError
 
 T = TypeVar("T")
@@ -279,10 +280,12 @@ def _read(connection: sqlite3.Connection, limits: Limits) -> Book:
 def _attempt(row: sqlite3.Row) -> Attempt:
     last = None if row["last"] is None else decode_event(row["last"])
     assert last is None or isinstance(last, ExecutionFinished | ExecutionRejected)
+    start_by, start_by_uptime = _start_by(row["start_by"])
     return Attempt(
         ref=ExecutionRef(execution_id=row["execution_id"], attempt=row["attempt"]),
         task=row["task"],
-        start_by=None if row["start_by"] is None else datetime.fromisoformat(row["start_by"]),
+        start_by=start_by,
+        start_by_uptime=start_by_uptime,
         phase=Phase(row["phase"]),
         sequence=row["sequence"],
         open_step=None if row["step_id"] is None else OpenStep(row["step_id"], row["path"], row["dispatched"]),
@@ -291,6 +294,21 @@ def _attempt(row: sqlite3.Row) -> Attempt:
         trail_length=row["trail_length"],
         restarts=row["restarts"],
     )
+
+
+def _start_by_text(attempt: Attempt) -> str | None:
+    """The instant, and behind it the host's uptime where it is known: ``2026-01-01T00:00:00+00:00 <boot> 17.5``."""
+    if attempt.start_by is None:
+        return None
+    instant, uptime = attempt.start_by.astimezone(UTC).isoformat(), attempt.start_by_uptime
+    return f"{instant} {uptime.boot} {uptime.s!r}" if uptime is not None and uptime.boot else instant
+
+
+def _start_by(text: str | None) -> tuple[datetime | None, Uptime | None]:
+    if text is None:
+        return None, None
+    instant, *uptime = text.split(" ")
+    return datetime.fromisoformat(instant), Uptime(uptime[0], float(uptime[1])) if uptime else None
 
 
 def _write(connection: sqlite3.Connection, change: Change) -> None:
@@ -314,7 +332,7 @@ def _values(attempt: Attempt) -> tuple[object, ...]:
     return (
         *name,
         attempt.task,
-        None if attempt.start_by is None else attempt.start_by.astimezone(UTC).isoformat(),
+        _start_by_text(attempt),
         attempt.phase.value,
         attempt.sequence,
         *((step.step_id, step.path, step.dispatched) if step is not None else (None, None, None)),

@@ -119,7 +119,7 @@ class Heartbeats:
         self._wake = asyncio.Event()
         self._due = False
         self._ask_again = False
-        self._moved_at = clock.now(), clock.monotonic()
+        self._moved_at = clock.uptime().s
         self._round_trip_s: float | None = None
 
     def subscribe(self) -> Unsubscribe:
@@ -129,9 +129,8 @@ class Heartbeats:
     @property
     def held_up(self) -> bool:
         """Whether the process stood still for so long that the name is in doubt, also when nobody noticed so far."""
-        wall, monotonic = self._moved_at
-        # The monotonic clock does not count the sleep of a machine; the other one may be set back.
-        still_s = max((self._clock.now() - wall).total_seconds(), self._clock.monotonic() - monotonic)
+        # Not the monotonic clock, which does not count the sleep of a machine; nor the wall clock, which may be set.
+        still_s = self._clock.uptime().s - self._moved_at
         return self._ask_again or still_s >= HELD_UP_HEARTBEATS * self._interval_s
 
     def wake(self) -> None:
@@ -149,7 +148,7 @@ class Heartbeats:
 
     async def run(self) -> None:
         """Claims the name, then sends heartbeats, until cancelled. A refusal ends it."""
-        self._moved_at = self._clock.now(), self._clock.monotonic()
+        self._moved_at = self._clock.uptime().s
         async with asyncio.TaskGroup() as group:
             tick = group.create_task(self._tick(), name=f"heartbeat tick {self._identity.name}")
             if await self._claim():
@@ -210,7 +209,7 @@ class Heartbeats:
         while True:
             await self._clock.sleep(self._interval_s)
             self._ask_again = self.held_up
-            self._moved_at = self._clock.now(), self._clock.monotonic()
+            self._moved_at = self._clock.uptime().s
             self._due = True
             self._wake.set()
 

@@ -64,6 +64,8 @@ class Fleet:
         self.plug = Plug()
         self.journal = MemoryJournal()
         self.reply: HeartbeatReply | None = HeartbeatReply(granted=True)
+        self.way_s = 0.0
+        """What a heartbeat and its answer take each."""
         self.failure: BaseException | None = None
         self.agent = Agent(
             Identity(name=AGENT, serial="S1", instance="i1", host_id="h1"),
@@ -81,6 +83,8 @@ class Fleet:
         beat = Heartbeat.decode(message.data)
         # Like the controller: a hello is answered, and what does not come from the holder.
         if self.reply is not None and message.reply and (beat.hello or not self.reply.granted):
+            if self.way_s:
+                await self.clock.sleep(2 * self.way_s + (self.reply.took_s or 0.0))
             await self.bus.publish(message.reply, self.reply.encode())
 
     @property
@@ -367,6 +371,32 @@ async def test_an_agent_that_stood_still_asks_again_before_it_begins_anything() 
         await fleet.clock.move(20)
         assert fleet.kinds()[-1] == "ExecutionFinished"
         assert [beat.hello for beat in fleet.beats].count(True) > 1
+
+
+async def test_an_agent_whose_machine_slept_asks_again() -> None:
+    async with running(Fleet()) as fleet:
+        fleet.clock.sleep_machine(30)
+        await fleet.clock.move(20)
+        assert [beat.hello for beat in fleet.beats].count(True) > 1
+
+
+@pytest.mark.parametrize("ahead_s", [86_400.0, -86_400.0])
+async def test_an_agent_whose_wall_clock_is_set_goes_on_as_before(ahead_s: float) -> None:
+    async with running(Fleet()) as fleet:
+        fleet.reply = None
+        fleet.clock.ahead_s = ahead_s
+        await fleet.clock.move(20)
+        await fleet.assign(document(1, assignment("a", task=task_text(TAP_TEA), start_within_s=60)))
+        assert fleet.kinds()[-1] == "ExecutionFinished"
+        assert [beat.hello for beat in fleet.beats].count(True) == 1
+
+
+async def test_heartbeats_say_how_long_the_way_is_without_the_time_at_its_end() -> None:
+    fleet = Fleet()
+    fleet.reply, fleet.way_s = HeartbeatReply(granted=True, took_s=0.5), 0.25
+    async with running(fleet):
+        await fleet.clock.move(20)
+        assert fleet.beats[-1].round_trip_s == pytest.approx(0.5)
 
 
 async def test_an_agent_that_stood_still_and_lost_its_name_begins_nothing_and_ends() -> None:

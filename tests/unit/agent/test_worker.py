@@ -422,6 +422,41 @@ async def test_a_limit_on_the_start_outlives_a_restart() -> None:
         assert await second.code() == "START_EXPIRED"
 
 
+@pytest.mark.parametrize("ahead_s", [86_400.0, -86_400.0])
+async def test_a_wall_clock_that_is_set_between_two_processes_changes_no_limit(ahead_s: float) -> None:
+    first = Bench()
+    async with working(first, may_start=False):
+        first.worker.want(document(1, assignment("a", start_within_s=60), assignment("b", start_within_s=20)))
+        await settle()
+    second = Bench(first.journal)
+    second.clock.ahead_s = ahead_s
+    await second.clock.move(30)
+    async with working(second):
+        second.worker.want(document(1, assignment("a", start_within_s=60), assignment("b", start_within_s=20)))
+        await settle()
+        assert (await second.code("a"), await second.code("b")) == (StepCode.OK, "START_EXPIRED")
+
+
+@pytest.mark.parametrize("ahead_s", [86_400.0, -86_400.0])
+async def test_a_wall_clock_that_is_set_in_mid_run_changes_no_bound_of_the_task(ahead_s: float) -> None:
+    text = task_text(WAIT_FOR_NOTHING, TAP_TEA, maxDurationMs=60_000)
+    journal: MemoryJournal | None = None
+    for process in range(3):
+        bench = Bench(journal)
+        journal = bench.journal
+        await bench.clock.move(25 * process)
+        bench.clock.ahead_s = ahead_s * process
+        async with working(bench):
+            bench.worker.want(document(1, assignment("a", task=text)))
+            await bench.clock.move(5)
+            assert await bench.kinds() == [*(await bench.kinds())[:-1], "StepStarted"]
+            if process < 2:
+                await bench.worker.leave("the agent is stopping.")
+            else:
+                await bench.clock.move(6)
+                assert await bench.code() == StepCode.TASK_TIMEOUT
+
+
 async def test_a_defect_of_the_engine_ends_one_execution_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
 
