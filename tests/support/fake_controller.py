@@ -19,6 +19,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
 from droidfleet.v1 import (
+    admin_pb2,
     device_pb2,
     device_pb2_grpc,
     execution_pb2,
@@ -79,8 +80,8 @@ class FakeFleet:
     artifacts: dict[str, list[bytes]] = field(default_factory=dict)
     """Contents in pieces, by digest."""
     answers: dict[str, list[Message | Refusal]] = field(default_factory=dict)
-    """What calls of rollouts and schedules are answered with, by the call's name, one after the other; the last answer
-    of a call that is no stream stays."""
+    """What calls of rollouts, schedules and admin are answered with, by the call's name, one after the other; the last
+    answer of a call that is no stream stays."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
@@ -338,7 +339,11 @@ def running(fleet: FakeFleet) -> Iterator[str]:
     device_pb2_grpc.add_DeviceServiceServicer_to_server(_DeviceService(fleet), server)
     task_pb2_grpc.add_TaskServiceServicer_to_server(_TaskService(fleet), server)
     execution_pb2_grpc.add_ExecutionServiceServicer_to_server(_ExecutionService(fleet), server)
-    for file, name in ((rollout_pb2, "RolloutService"), (schedule_pb2, "ScheduleService")):
+    for file, name in (
+        (rollout_pb2, "RolloutService"),
+        (schedule_pb2, "ScheduleService"),
+        (admin_pb2, "AdminService"),
+    ):
         server.add_generic_rpc_handlers((_canned(fleet, file.DESCRIPTOR.services_by_name[name]),))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

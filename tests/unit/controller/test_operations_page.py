@@ -9,6 +9,7 @@ from pathlib import Path
 
 from prometheus_client import Counter
 
+from droidfleet_controller.admin import checks, comparing, invariants, settle
 from droidfleet_controller.dispatch import deadlines, handover, reading
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.rollouts.check import INVALID_ROLLOUT
@@ -65,11 +66,20 @@ def test_every_metric_is_listed_with_its_labels() -> None:
 
 
 def test_every_error_code_is_explained_and_none_is_made_up() -> None:
-    explained = {*rows("At the start"), *rows("In answers")} - {"TOKEN_REQUIRED", "INTERNAL"}
+    explained = {*rows("At the start"), *rows("In answers"), *rows("In backups and restores")} - {
+        "TOKEN_REQUIRED",
+        "INTERNAL",
+    }
     assert explained == raised()
+
+
+def test_every_code_of_a_check_is_explained_and_none_is_made_up() -> None:
+    sources = "".join(inspect.getsource(module) for module in (checks, comparing))
+    found = set(re.findall(r'"((?:STREAM|CONSUMER|EVENTS|DOCUMENT|AGENT|RUNS|NOT|BROKER)_[A-Z_]+)"', sources))
+    assert rows("Checks").keys() == {*invariants.RULES, *found}
 
 
 def test_every_reason_of_the_controller_is_explained() -> None:
     sources = "".join(inspect.getsource(module) for module in (deadlines, handover, reading))
     used = set(re.findall(r'"([A-Z_]+): ', sources))
-    assert used <= rows("In executions").keys()
+    assert {*used, settle.RESTORED} <= rows("In executions").keys()
