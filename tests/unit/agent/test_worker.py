@@ -345,6 +345,8 @@ async def test_an_action_that_a_crash_broke_off_is_unknown_and_never_repeated() 
     async with working(Bench(journal)) as bench:
         bench.worker.want(document(1, assignment("a", task=task_text(TAP_TEA))))
         await settle()
+        # The picture of the failure is made in a thread.
+        await until(lambda: bench.worker.running is None)
         assert await bench.code() == StepCode.OUTCOME_UNKNOWN
         assert bench.phone.done == []
 
