@@ -24,6 +24,7 @@ MODULES = (
     "matching",
     "repeat_run",
     "task_run",
+    "journal",
     "dispatch",
     "ingest",
     "planner_tick",

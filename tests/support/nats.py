@@ -39,6 +39,8 @@ class NatsServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.permissions = dict(permissions or {})
         self.extra_config = ""
+        self.sync_interval = "always"
+        """Between two syncs of what is stored; the brokers that `serve` starts have a second."""
         self.port = -1
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -92,7 +94,7 @@ class NatsServer:
             f"""
             listen: "127.0.0.1:{self.port}"
             ports_file_dir: {json.dumps(str(self.folder))}
-            jetstream {{ store_dir: {json.dumps(str(self.store))}, sync_interval: always }}
+            jetstream {{ store_dir: {json.dumps(str(self.store))}, sync_interval: {self.sync_interval} }}
             feature_flags {{ js_ack_fc_v2: false }}
             {authorization}
             {self.extra_config}

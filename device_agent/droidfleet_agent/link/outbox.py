@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 import structlog
@@ -18,6 +18,12 @@ from droidfleet_shared.errors import DeniedError, DroidfleetError
 log = structlog.get_logger(__name__)
 
 BATCH = 64
+"""Events that are under way at a time: enough that the way to the broker and its disk are waited for once for all of
+them, few enough that little is sent again when the connection breaks."""
+
+BATCH_BYTES = 1024 * 1024
+"""Of those events together, so that artifacts do not pile up in memory; a larger one goes alone."""
+
 PUBLISH_TIMEOUT_S = 5.0
 BACKOFF_BASE_S = 0.5
 BACKOFF_CAP_S = 30.0
@@ -26,7 +32,8 @@ BACKOFF_CAP_S = 30.0
 class Outbox:
     """Sends events in the order in which they were written, each until the broker has it.
 
-    An event may be sent twice (its acknowledgement was lost); whoever reads it goes by execution, attempt and sequence.
+    Several are under way at a time, on one connection and so in their order. An event may be sent twice (its
+    acknowledgement was lost), then perhaps behind later ones; whoever reads it goes by execution, attempt and sequence.
     ``again``: events to send beside the journal's. ``sent``: called after each one.
     """
 
@@ -81,10 +88,35 @@ class Outbox:
         """
         async with self._turn:
             while events := [*await self._journal.outbox(BATCH), *self._again()]:
-                for event in events:
-                    await self._publish(event)
-                    await self._journal.sent([event])
-                    self._sent(event)
+                for batch in _batches(events):
+                    await self._send(batch)
+
+    async def _send(self, events: Sequence[Event]) -> None:
+        """Sends events side by side; what the broker has is taken out, whatever became of the others.
+
+        Raises:
+            BusUnavailableError, DeniedError: the first of these failures.
+        """
+        arrived: list[Event] = []
+        failures: list[BusUnavailableError | DeniedError] = []
+
+        async def send(event: Event) -> None:
+            try:
+                await self._publish(event)
+            except (BusUnavailableError, DeniedError) as error:
+                failures.append(error)
+            else:
+                arrived.append(event)
+
+        async with asyncio.TaskGroup() as group:
+            for event in events:
+                group.create_task(send(event), name=f"event {event.execution_id} {event.sequence}")
+        if arrived:
+            await self._journal.sent(arrived)
+            for event in arrived:
+                self._sent(event)
+        if failures:
+            raise failures[0]
 
     async def _publish(self, event: Event) -> None:
         subject = subjects.event(self._agent, event.execution_id)
@@ -95,6 +127,21 @@ class Outbox:
         except PayloadTooLargeError as error:
             # It would never go through, and everything behind it would wait for ever.
             _report_too_large(event, error)
+
+
+def _batches(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """The events in their order, so many at a time as may be under way together."""
+    batch: list[Event] = []
+    room = BATCH_BYTES
+    for event in events:
+        size = len(event.encode())
+        if batch and size > room:
+            yield batch
+            batch, room = [], BATCH_BYTES
+        batch.append(event)
+        room -= size
+    if batch:
+        yield batch
 
 
 def _report_too_large(event: Event, error: DroidfleetError) -> None:
