@@ -196,6 +196,9 @@ class Host:
             self._process = _Process(link, journal, agent, task)
             self._history.note(self.name, f"agent {self._starts} starts")
         self._process = None
+        if not journal.dead:
+            # One that ended in order has left what it ran.
+            self._truth.agent_died(self.name)
         journal.dead = True
         link.die()
 
