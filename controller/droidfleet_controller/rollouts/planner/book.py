@@ -140,7 +140,7 @@ class Book:
             self._end_leaving()
 
     def _end_leaving(self) -> None:
-        """What runs of members that left goes on; nobody follows it any more, and they would stand as started for ever."""
+        """What members that left still run goes on, and nobody follows it: they must not stand as started for ever."""
         for member in list(self.members.values()):
             if member.state is MemberState.STARTED and member.outcome is Outcome.REMOVED:
                 self.put(replace(member, state=MemberState.ENDED, ended_at=self.now))
