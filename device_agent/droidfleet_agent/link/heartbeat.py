@@ -222,6 +222,8 @@ class Heartbeats:
         return True
 
     async def _answered(self, message: BusMessage) -> None:
+        if not message.data:
+            return  # the broker's own word that nobody listens: the controller is away
         try:
             reply = HeartbeatReply.decode(message.data)
         except BadMessageError as error:

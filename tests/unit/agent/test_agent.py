@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from droidfleet_agent.agent import Agent, AgentSettings
 from droidfleet_agent.journal.memory import MemoryJournal
@@ -141,6 +142,15 @@ async def test_an_answer_that_a_push_overtook_is_read_again() -> None:
         await fleet.clock.move(1)
         assert (fleet.kinds("a")[-1], fleet.kinds("b")[-1]) == ("ExecutionFinished", "ExecutionFinished")
         assert fleet.beats[-1].epoch == "db-2"
+
+
+@pytest.mark.parametrize(("data", "warned"), [(b"", False), (b"{", True)])
+async def test_an_answer_by_nobody_is_no_news_and_one_that_cannot_be_read_is(data: bytes, warned: bool) -> None:
+    async with running(Fleet()) as fleet:
+        with capture_logs() as logs:
+            await fleet.bus.publish(f"{subjects.inbox_prefix(AGENT)}.heartbeat.i1", data)
+            await settle()
+        assert ("heartbeat_answer_unreadable" in [line["event"] for line in logs]) is warned
 
 
 async def test_heartbeats_come_in_their_interval_and_at_each_change() -> None:
