@@ -5,7 +5,7 @@ Everything that is wrong is found at once, and nothing is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -114,9 +114,10 @@ class Preflights:
     def _devices_named(self, spec: RolloutSpec, devices: Sequence[str], looked: Looked) -> None:
         """The phones that are named elsewhere than in the target."""
         if spec.dry_run is not None:
-            looked.errors.extend(self._unknown("/dryRun/device", [spec.dry_run.device]))
-        for device in spec.device_inputs:
-            looked.errors.extend(self._unknown(pointer(("deviceInputs", device)), [device]))
+            looked.errors.extend(self._unknown({spec.dry_run.device: "/dryRun/device"}))
+        looked.errors.extend(
+            self._unknown({device: pointer(("deviceInputs", device)) for device in spec.device_inputs})
+        )
         own = spec.device_inputs.keys() - set(devices) - ({spec.dry_run.device} if spec.dry_run else set())
         if devices and own and spec.membership is Membership.SNAPSHOT:
             message = (
@@ -125,11 +126,12 @@ class Preflights:
             hint = "Their values are not used."
             looked.warnings.append(SpecIssue("/deviceInputs", IssueCode.NO_MEMBER, message, hint))
 
-    def _unknown(self, path: str, wanted: Sequence[str]) -> Iterator[SpecIssue]:
+    def _unknown(self, wanted: Mapping[str, str]) -> Iterator[SpecIssue]:
+        """Those of some phones that nobody knows. ``wanted``: where each is named."""
         try:
             self._registry.require(wanted)
         except NotFoundError as error:
-            yield SpecIssue(path, IssueCode.DEVICE_NOT_FOUND, error.message, error.hint)
+            yield from _each_unknown(wanted.items(), error)
 
     async def _task(self, spec: RolloutSpec, stored: StoredTask, devices: Sequence[str], looked: Looked) -> None:
         validation = validate_template(stored.body)
@@ -234,12 +236,18 @@ def _not_found(spec: RolloutSpec, error: NotFoundError) -> Iterator[SpecIssue]:
     if spec.target.group is not None:
         yield SpecIssue("/target/group", IssueCode(error.code), error.message, error.hint)
         return
+    places = ((device, f"/target/devices/{position}") for position, device in enumerate(spec.target.devices or ()))
+    yield from _each_unknown(places, error)
+
+
+def _each_unknown(places: Iterable[tuple[str, str]], error: NotFoundError) -> Iterator[SpecIssue]:
+    """An issue for each phone that the error names. Looked up all at once: what was meant by each of thousands would
+    take minutes."""
     unknown = set(error.details.get("unknown", "").split("\n"))
-    for position, device in enumerate(spec.target.devices or ()):
+    hint = error.hint if len(unknown) == 1 else "List the devices with: droidfleet devices"
+    for device, path in places:
         if device in unknown:
-            hint = error.hint if len(unknown) == 1 else "List the devices with: droidfleet devices"
-            message = f"no device {name(device)} is known"
-            yield SpecIssue(f"/target/devices/{position}", IssueCode.DEVICE_NOT_FOUND, message, hint)
+            yield SpecIssue(path, IssueCode.DEVICE_NOT_FOUND, f"no device {name(device)} is known", hint)
 
 
 def _advice(spec: RolloutSpec, task: TaskTemplate) -> Iterator[SpecIssue]:

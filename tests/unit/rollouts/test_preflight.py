@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from droidfleet_controller.fleet import registry
 from droidfleet_controller.fleet.labels import Changes
 from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue
 from droidfleet_controller.rollouts.value_check import MAX_NAMED
@@ -111,6 +113,23 @@ async def test_everything_that_is_wrong_is_said_at_once_in_the_order_of_the_docu
             ("/deviceInputs", "MISSING_INPUT"),
             ("/deviceInputs/phone-01/count", "WRONG_TYPE"),
         ]
+
+
+async def test_what_was_meant_by_thousands_of_unknown_phones_is_not_searched_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    def nearest(name: str, _known: Sequence[str]) -> list[str]:
+        searched.append(name)
+        return []
+
+    monkeypatch.setattr(registry, "_nearest", nearest)
+    async with rolling(tmp_path, *phones(1)) as fleet:
+        unknown = [f"tablet-{number}" for number in range(50)]
+        issues = (await fleet.rollouts.plan(spec("phone-01", deviceInputs={each: {} for each in unknown}))).errors
+        assert [issue.path for issue in issues] == [f"/deviceInputs/{each}" for each in unknown]
+        assert len(searched) <= registry.MAX_SUGGESTED
 
 
 async def test_all_phones_that_lack_a_value_are_named(tmp_path: Path) -> None:
