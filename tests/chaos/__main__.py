@@ -39,7 +39,11 @@ def main() -> int:
     plain = [] if arguments.no_plain else _plain(arguments.seed, min(minutes * PLAIN_PART, MOST_PLAIN_MINUTES), folder)
     _tell(f"seed {arguments.seed}: {scale.executions:,} executions in {minutes:.0f} minutes; all is in {folder}")
     outcome = asyncio.run(live_through(arguments.seed, scale, _inside(folder, "run")))
-    title = "100,000 executions under kills" if arguments.full else f"{minutes:g} minutes under kills"
+    title = (
+        "The full run: 100,000 executions under kills"
+        if arguments.full
+        else f"A scaled run: {minutes:g} minutes under kills"
+    )
     report = write_report(arguments.report, title, outcome, plain)
     print(report.read_text())
     if not outcome.clean:

@@ -82,7 +82,7 @@ CI = Scale(
     controller_kills=5,
     pauses=6,
     cuts=6,
-    heal_s=120,
+    heal_s=240,
 )
 """What CI runs: the least that says something, in the least time."""
 
