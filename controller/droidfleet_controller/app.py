@@ -190,7 +190,8 @@ class Controller:
         _allow_many_files()
         token = _token(settings.api_token_file)
         words = load_words(settings.effect_words)
-        credentials = load_credentials(settings.nats_credentials) if settings.nats else None
+        credentials = partial(load_credentials, settings.nats_credentials) if settings.nats else lambda: None
+        credentials()  # what cannot be read is refused before anything is started
         data_id = stack.enter_context(lock.data_folder(settings.data))
         await self._open_database(data_id)
         self._group = await stack.enter_async_context(asyncio.TaskGroup())

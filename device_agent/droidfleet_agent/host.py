@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 
 from droidfleet_agent.agent import Agent, AgentSettings
@@ -63,7 +64,6 @@ async def _run_agent(
     online: Callable[[Identity], None],
 ) -> None:
     state = StateFolder(options.state)
-    credentials = load_credentials(options.credentials)
     random = Random()  # noqa: S311  # spreads retries
     async with AsyncExitStack() as stack:
         stack.enter_context(state.name_lock(name))
@@ -74,7 +74,7 @@ async def _run_agent(
             clock=clock,
             random=random,
             inbox_prefix=subjects.inbox_prefix(name),
-            credentials=credentials,
+            credentials=partial(load_credentials, options.credentials),
         )
         agent = Agent(
             Identity(name=name, serial=serial, instance=secrets.token_hex(8), host_id=state.host_id()),

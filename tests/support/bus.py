@@ -31,7 +31,7 @@ async def running_link(
         clock=clock,
         random=Random(1),
         inbox_prefix=inbox_prefix,
-        credentials=BusCredentials(user=user, password=user) if user else None,
+        credentials=lambda: BusCredentials(user=user, password=user) if user else None,
     )
     if on_connected is not None:
         link.on_connected(on_connected)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
@@ -44,7 +44,7 @@ from droidfleet_shared.bus.pull import PullReader
 from droidfleet_shared.bus.reasons import why
 from droidfleet_shared.bus.streams import ConsumerSpec, StreamSpec
 from droidfleet_shared.clock import Clock, Deadline
-from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.errors import DroidfleetError, InvalidInputError
 
 log = structlog.get_logger(__name__)
 
@@ -123,6 +123,7 @@ class BusLink(Bus):
 
     ``url``: one or more ``nats://host:port``, separated by commas. ``name`` is shown in the broker's monitoring.
     ``inbox_prefix``: own prefix of reply subjects, so that nobody else may read them (`subjects.inbox_prefix`).
+    ``credentials``: read anew for each attempt to connect, so that those that were changed are found.
     """
 
     def __init__(
@@ -133,12 +134,12 @@ class BusLink(Bus):
         clock: Clock,
         random: Random,
         inbox_prefix: str | None = None,
-        credentials: BusCredentials | None = None,
+        credentials: Callable[[], BusCredentials | None] = lambda: None,
     ) -> None:
         self._servers = check_url(url).split(",")
         self._name = name
         self._inbox_prefix = inbox_prefix or "_INBOX"
-        self._credentials = credentials or BusCredentials()
+        self._credentials = credentials
         self._clock = clock
         self._random = random
         self._client: _Client | None = None
@@ -189,6 +190,11 @@ class BusLink(Bus):
 
     async def _connection(self) -> None:
         """One client from its start to its end; returns when it is gone."""
+        try:
+            credentials = self._credentials() or BusCredentials()
+        except InvalidInputError as error:
+            self._reason = error.message
+            return
         client = _Client()
         self._first_error = ""
         try:
@@ -207,10 +213,10 @@ class BusLink(Bus):
                         max_outstanding_pings=MAX_OUTSTANDING_PINGS,
                         flush_timeout=FLUSH_TIMEOUT_S,
                         inbox_prefix=self._inbox_prefix,
-                        user_credentials=self._credentials.creds_file,
-                        user=self._credentials.user or None,
-                        password=self._credentials.password or None,
-                        token=self._credentials.token or None,
+                        user_credentials=credentials.creds_file,
+                        user=credentials.user or None,
+                        password=credentials.password or None,
+                        token=credentials.token or None,
                     )
                 for delivery in list(self._deliveries):
                     await delivery.attach(client)

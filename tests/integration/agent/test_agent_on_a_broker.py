@@ -57,7 +57,7 @@ async def running_agent(server: NatsServer, *, instance: str = "i1", host_id: st
         clock=clock,
         random=Random(1),
         inbox_prefix=subjects.inbox_prefix(AGENT),
-        credentials=BusCredentials(user=AGENT, password=AGENT) if server.permissions else None,
+        credentials=lambda: BusCredentials(user=AGENT, password=AGENT) if server.permissions else None,
     )
     phone = shop(clock)
     agent = Agent(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from droidfleet_shared.bus import subjects
+from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.bus.port import (
     BusDeniedError,
@@ -535,3 +537,25 @@ async def test_wrong_credentials_are_named_as_the_reason(guarded: NatsServer) ->
     async with running(link):
         with pytest.raises(BusUnavailableError, match="refuses these credentials"):
             await link.wait_connected(clock.deadline(1.0))
+
+
+async def test_credentials_that_were_changed_are_used_without_a_restart(tmp_path: Path) -> None:
+    everything = {"publish": [">"], "subscribe": [">"]}
+    server = NatsServer(tmp_path / "nats", permissions={"old": everything})
+    server.start()
+    file = tmp_path / "credentials"
+    file.write_text("old:old")
+    file.chmod(0o600)
+    clock = SystemClock()
+    link = BusLink(server.url, name="t", clock=clock, random=Random(1), credentials=partial(load_credentials, file))
+    async with running(link):
+        await link.wait_connected(clock.deadline(20))
+        server.permissions = {"new": everything}
+        await asyncio.to_thread(server.reload)
+        await until(lambda: "refuses these credentials" in link.reason, what="the old ones are refused")
+        file.unlink()
+        await until(lambda: "cannot be read" in link.reason, within_s=30, what="the reason names the file")
+        file.write_text("new:new")
+        file.chmod(0o600)
+        await link.wait_connected(clock.deadline(30))
+    server.stop()
