@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from chaos.plain_queue import PlainOutcome, kinds_of_faults, run_plain_queue
-from chaos.plan import FULL, Scale, for_minutes
+from chaos.plain_queue import PlainOutcome, comparisons, run_plain_queue
+from chaos.plan import FULL, for_minutes
 from chaos.report import write_report
 from chaos.world import live_through
 
@@ -55,10 +55,9 @@ def main() -> int:
 
 def _plain(seed: int, minutes: float, folder: Path) -> Sequence[PlainOutcome]:
     found: list[PlainOutcome] = []
-    scale: Scale = for_minutes(minutes)
-    for number, (title, lanes) in enumerate(kinds_of_faults()):
+    for number, (title, some, lanes) in enumerate(comparisons(for_minutes(minutes))):
         started = time.monotonic()
-        run = run_plain_queue(seed, scale, _inside(folder, f"plain-{number}"), title=title, lanes=lanes)
+        run = run_plain_queue(seed, some, _inside(folder, f"plain-{number}"), title=title, lanes=lanes)
         found.append(asyncio.run(run))
         _tell(f"{title}: {found[-1].twice} of {found[-1].executions} twice, {time.monotonic() - started:.0f} s")
     return found

@@ -26,7 +26,7 @@ from chaos.effects import effects_file, read_effects
 from chaos.load import load_plan
 from chaos.misfortune import Misfortune
 from chaos.plain_agents import JOBS, RESULTS, connect, job_subject
-from chaos.plan import AGENTS_LINK, Lane, Scale, fault_plan, light_device, light_part
+from chaos.plan import AGENTS_LINK, CROWD, Lane, Scale, fault_plan, light_device, light_part
 from chaos.posts import CONFIRMED
 from chaos.stack import BROKER, Stack
 from support.waiting import until
@@ -189,9 +189,11 @@ class _Queue:
         )
 
 
-def kinds_of_faults() -> Sequence[tuple[str, frozenset[Lane]]]:
-    """Under which faults it is measured."""
+def comparisons(scale: Scale) -> Sequence[tuple[str, Scale, frozenset[Lane]]]:
+    """What is measured: a title, how much, and the lanes of its faults."""
+    crowd = f"work-queue, {CROWD.light_devices} agents at once, kills of the broker alone"
     return (
-        ("work-queue, kills of the broker alone", frozenset({Lane.BROKER})),
-        ("work-queue, all faults but the controller's", frozenset({Lane.BROKER, Lane.AGENTS, Lane.LINKS})),
+        ("work-queue, kills of the broker alone", scale, frozenset({Lane.BROKER})),
+        ("work-queue, all faults but the controller's", scale, frozenset({Lane.BROKER, Lane.AGENTS, Lane.LINKS})),
+        (crowd, CROWD, frozenset({Lane.BROKER})),
     )

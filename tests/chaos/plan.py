@@ -102,6 +102,22 @@ FULL = replace(
 )
 """The whole: some three hours on two cores."""
 
+CROWD = replace(
+    CI,
+    seconds=20,
+    executions=3_600,
+    light_processes=3,
+    light_agents=100,
+    real_phones=0,
+    rollouts=0,
+    broker_kills=6,
+    agent_kills=0,
+    controller_kills=0,
+    pauses=0,
+    cuts=0,
+)
+"""For the plain queue alone: many at work at each kill, as where it was measured first (300 agents, 6 kills: 2.8 %)."""
+
 PACE = 10
 """Executions a second that two busy cores carry with faults."""
 
