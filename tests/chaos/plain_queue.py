@@ -157,10 +157,9 @@ class _Queue:
             for message in messages:
                 # What comes again, for want of an acknowledgement, is told by its place in the stream.
                 self._results[f"{message.data.decode()} {message.metadata.sequence.stream}"] = 1
-                try:
+            with suppress(NatsError, OSError):
+                for message in messages:
                     await message.ack_sync(timeout=CALL_S)
-                except (NatsError, OSError):
-                    continue
 
     async def _until_drained(self) -> None:
         with suppress(AssertionError):
