@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -67,14 +67,17 @@ class AgentProcess:
 
 @asynccontextmanager
 async def agent_process(
-    *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
+    *arguments: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = (PROGRAM,),
 ) -> AsyncIterator[AgentProcess]:
     """Runs the command while the block lasts, with a state folder in ``folder`` and JSON on standard output."""
     log = folder / f"agent-{next(_numbers)}.log"
     env = {**os.environ, "DROIDFLEET_STATE": str(folder / "state"), **(environment or {})}
     with log.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
-            PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=stderr, env=env
+            *program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=stderr, env=env
         )
     running = AgentProcess(process, log)
     async with asyncio.TaskGroup() as group:
