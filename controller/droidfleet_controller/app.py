@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import resource
 import signal
@@ -34,11 +33,13 @@ from droidfleet_controller.api.schedules import ScheduleServicer
 from droidfleet_controller.api.server import ApiServer
 from droidfleet_controller.api.tasks import TaskServicer
 from droidfleet_controller.artifact_files import ArtifactFiles
+from droidfleet_controller.broker.admission import Admission
 from droidfleet_controller.broker.server import EmbeddedBroker
 from droidfleet_controller.dispatch.artifacts import Artifacts
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.handover import Handover
 from droidfleet_controller.dispatch.ingest import Ingest
+from droidfleet_controller.dispatch.pausing import Pauses
 from droidfleet_controller.dispatch.publisher import Publisher
 from droidfleet_controller.dispatch.reading import Executions
 from droidfleet_controller.dispatch.runs import Runs
@@ -60,19 +61,16 @@ from droidfleet_controller.rollouts.states import TERMINAL, RolloutState
 from droidfleet_controller.schedules.service import Schedules
 from droidfleet_controller.schedules.timer import SystemTimer
 from droidfleet_controller.settings import ServeSettings
-from droidfleet_controller.store import artifacts, executions, identity, lock
+from droidfleet_controller.store import artifacts, executions, lock
 from droidfleet_controller.store.database import Database, sqlite_url
 from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.tasks.library import Library
 from droidfleet_controller.tasks.words import load_words
-from droidfleet_shared.bus import manage, subjects
+from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.credentials import load_credentials
 from droidfleet_shared.bus.link import BusLink
-from droidfleet_shared.bus.port import BrokerUnsuitableError, BusMessage, BusUnavailableError, NoRespondersError
-from droidfleet_shared.bus.streams import DESIRED, EVENTS, EVENTS_READER
 from droidfleet_shared.clock import Clock, SystemClock
 from droidfleet_shared.errors import (
-    ConflictError,
     DroidfleetError,
     InvalidInputError,
     PreconditionError,
@@ -82,14 +80,6 @@ from droidfleet_shared.errors import (
 from droidfleet_shared.protocol.effects import EffectWords
 
 log = structlog.get_logger(__name__)
-
-CONNECT_S = 5.0
-"""How long the start waits for the broker; a broker of one's own may also come later."""
-
-PROVISION_TIMEOUT_S = 10.0
-PROVISION_RETRY_S = 0.5
-PROVISION_RETRY_CAP_S = 10.0
-PING_TIMEOUT_S = 2.0
 
 SERVE_FILE = "serve.json"
 ARTIFACTS_FOLDER = "artifacts"
@@ -167,9 +157,6 @@ class Controller:
         self._instance = new_id("c")
         self._metrics = Metrics()
         self._broadcast = Broadcast()
-        self._admitted = asyncio.Event()
-        self._reconciled = asyncio.Event()
-        self._not_ready = ""
         self._files = ArtifactFiles(settings.data / ARTIFACTS_FOLDER)
         self._broker: EmbeddedBroker | None = None
         self._database: Database
@@ -277,6 +264,7 @@ class Controller:
             broadcast=self._broadcast,
             metrics=self._metrics,
         )
+        self._admission = Admission(bus=bus, database=database, clock=clock, registry=registry, publisher=publisher)
         registry.on_heard(sweeper.heard)
         registry.on_granted(handover)
         await registry.load()
@@ -284,11 +272,11 @@ class Controller:
         await publisher.load()
         await asyncio.to_thread(self._files.sweep, await database.run(artifacts.digests))
         bus.subscribe(subjects.HEARTBEATS_ALL, registry.receive, pending_limit=MAX_ASKING)
-        bus.on_connected(self._reconcile)
+        bus.on_connected(self._admission.reconcile)
         await self._run(self._keep_claim(), "claim")
         self._stack.push_async_callback(self._write_what_is_known)
         await self._run(bus.run(), "bus")
-        await self._admit()
+        await self._admission.admit()
         await self._run(registry.run(), "fleet")
         await self._run(publisher.run(), "publisher")
         await self._run(ingest.run(), "ingest")
@@ -334,75 +322,6 @@ class Controller:
             await self._registry.write()
             await self._publisher.note()
 
-    async def _admit(self) -> None:
-        """Waits for the broker, and makes sure that no other controller works on it."""
-        with suppress(BusUnavailableError):
-            await self._bus.wait_connected(self._clock.deadline(CONNECT_S))
-        if self._bus.connected:
-            with suppress(BusUnavailableError):
-                await self._bus.check_broker(timeout_s=PROVISION_TIMEOUT_S)
-            await self._refuse_second()
-        else:
-            log.warning(
-                "broker_unavailable",
-                reason=self._bus.reason,
-                hint="Commands are recorded and go out when it is there.",
-            )
-        self._bus.subscribe(subjects.CONTROLLER, self._answer_controller)
-        self._admitted.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CONNECT_S):
-                if self._bus.connected:
-                    await self._reconciled.wait()
-
-    async def _refuse_second(self) -> None:
-        try:
-            answer = await self._bus.request(subjects.CONTROLLER, b"", timeout_s=PING_TIMEOUT_S)
-        except NoRespondersError:
-            return
-        except BusUnavailableError as error:
-            log.warning("other_controllers_unknown", code=error.code)
-            return
-        raise ConflictError(
-            "BUS_IN_USE",
-            f"another controller works on this broker: {answer.data.decode(errors='replace')[:200]}.",
-            hint="Several controllers on one broker come later. Stop it, or give this one a broker of its own.",
-        )
-
-    async def _answer_controller(self, message: BusMessage) -> None:
-        if message.reply:
-            await self._bus.publish(message.reply, lock.describe(self._clock.now()).encode())
-
-    async def _reconcile(self) -> None:
-        """After every connect: the streams, then what the broker may have lost."""
-        await self._admitted.wait()
-        attempt = 0
-        while self._bus.connected:
-            try:
-                await self._bus.check_broker(timeout_s=PROVISION_TIMEOUT_S)
-                for stream in (DESIRED, EVENTS):
-                    await self._bus.ensure_stream(stream, timeout_s=PROVISION_TIMEOUT_S)
-                again = await self._database.run(identity.read_events_again)
-                if again:
-                    log.warning("events_read_again", reason="the database was restored from a backup")
-                    await manage.drop_consumer(self._bus, EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
-                await self._bus.ensure_consumer(EVENTS_READER, timeout_s=PROVISION_TIMEOUT_S)
-                if again:
-                    await self._database.run(identity.events_come_again)
-                await self._registry.connected()
-                await self._publisher.reconcile()
-            except (UnavailableError, BrokerUnsuitableError) as error:
-                # JetStream of a server that has just started may need a moment.
-                level = logging.WARNING if attempt else logging.INFO
-                log.log(level, "broker_not_ready", code=error.code, message=error.message, hint=error.hint)
-                self._not_ready = f"{error.code}: {error.message}"
-                await self._clock.sleep(min(PROVISION_RETRY_CAP_S, PROVISION_RETRY_S * 2**attempt))
-                attempt = min(attempt + 1, 10)
-            else:
-                self._not_ready = ""
-                self._reconciled.set()
-                return
-
     async def _start_doors(self, token: str | None, words: EffectWords) -> None:
         settings, database, clock, metrics = self._settings, self._database, self._clock, self._metrics
         reading = Executions(database=database, registry=self._registry, bus=self._bus)
@@ -433,6 +352,7 @@ class Controller:
                 runs=runs,
                 executions=reading,
                 cancels=self._cancels,
+                pauses=Pauses(database=database, clock=clock, publisher=self._publisher, broadcast=self._broadcast),
                 artifacts=Artifacts(database, self._files),
                 broadcast=self._broadcast,
             ),
@@ -480,10 +400,8 @@ class Controller:
         if not self._bus.connected:
             failure = self._broker.failure if self._broker else None
             missing["broker"] = f"{failure.code}: {failure.message}" if failure else self._unconnected()
-        elif self._not_ready:
-            missing["broker"] = self._not_ready
-        elif not self._reconciled.is_set():
-            missing["broker"] = "streams are being made"
+        elif self._admission.missing:
+            missing["broker"] = self._admission.missing
         try:
             # A write, however small: a full disk can still be read.
             await self._database.run(partial(lock.renew_claim, instance=self._instance, now=self._clock.now()))

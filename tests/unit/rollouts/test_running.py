@@ -10,9 +10,8 @@ import pytest
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.labels import Changes
 from droidfleet_controller.rollouts.rollout import Movement, Rule, Wait
-from droidfleet_controller.rollouts.service import StartRollout
 from droidfleet_controller.rollouts.states import Control, MemberState, Outcome, ReasonCode, RolloutState, WaveState
-from droidfleet_controller.rollouts.views import Confirmation, MemberFilter, RolloutFilter
+from droidfleet_controller.rollouts.views import Confirmation, MemberFilter, RolloutFilter, StartRollout
 from droidfleet_controller.store import executions
 from droidfleet_shared.bus.messages import Wanted
 from droidfleet_shared.errors import ConflictError, NotFoundError, PreconditionError
