@@ -11,9 +11,9 @@ SETTLE_TURNS = 200
 """Turns of the event loop after which everything that needs no time has happened."""
 
 
-async def settle() -> None:
+async def settle(turns: int = SETTLE_TURNS) -> None:
     """Lets everything run that needs no time."""
-    for _ in range(SETTLE_TURNS):
+    for _ in range(turns):
         await asyncio.sleep(0)
 
 
@@ -47,15 +47,16 @@ class HandClock(Clock):
         finally:
             self._sleepers.remove(sleeper)
 
-    async def move(self, seconds: float) -> None:
-        """Moves the time on, waking each sleeper at its own time, and lets what follows run."""
+    async def move(self, seconds: float, *, turns: int = SETTLE_TURNS) -> None:
+        """Moves the time on, waking each sleeper at its own time, and lets what follows run, for ``turns`` of the event
+        loop each: a long time with little to do takes fewer."""
         end = self._now + seconds
         await settle()
         while due := [sleeper for sleeper in self._sleepers if sleeper[0] <= end and not sleeper[1].is_set()]:
             at, event = min(due, key=lambda sleeper: sleeper[0])
             self._now = max(self._now, at)
             event.set()
-            await settle()
+            await settle(turns)
         self._now = end
         await settle()
 

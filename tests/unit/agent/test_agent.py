@@ -33,6 +33,7 @@ from support.shop import shop
 
 SETTINGS = AgentSettings(heartbeat_s=10.0, read_document_s=60.0)
 LONGEST_READ_S = 60 * 1.2
+BACK: dict[str, object] = {"id": "back", "action": "BACK"}
 
 
 class Plug(Presence):
@@ -253,7 +254,9 @@ async def test_an_agent_that_lost_its_name_stops_what_it_runs_and_ends() -> None
         fleet.reply = HeartbeatReply(granted=False, holder="pid 7 on host-b")
         await fleet.clock.move(10)
     assert isinstance(fleet.failure, NameTakenError)
-    assert fleet.kinds()[-1] == "ExecutionFinished"
+    finished = fleet.events()[-1]
+    assert isinstance(finished, ExecutionFinished)
+    assert finished.result.code == "AGENT_RESTARTED"
 
 
 async def test_an_answer_to_another_instance_of_the_name_is_not_heard() -> None:
@@ -287,6 +290,27 @@ async def test_without_the_broker_the_agent_finishes_what_it_has_and_reports_lat
         assert fleet.kinds("a")[-1] == "ExecutionFinished"
         assert fleet.kinds("b")[-1] == "ExecutionFinished"
         assert [event.sequence for event in fleet.events("b")] == [1, 2, 3, 4, 5]
+
+
+async def test_an_hour_without_the_broker_loses_nothing_and_repeats_nothing() -> None:
+    names = ("a", "b", "c", "d")
+    rest: dict[str, object] = {"id": "rest", "action": "DELAY", "minMs": 300_000}
+    tasks = [assignment(name, task=task_text(TAP_TEA, rest, BACK)) for name in names]
+    async with running(Fleet()) as fleet:
+        await fleet.assign(document(1, *tasks))
+        fleet.bus.disconnect()
+        await fleet.clock.move(3_600, turns=20)
+        assert [each.call for each in fleet.phone.done] == ["tap", "press"] * len(names)
+        assert fleet.kinds("d") == ["ExecutionAccepted"]
+        await fleet.bus.reconnect()
+        await fleet.clock.move(15)
+        for name in names:
+            sequences = [event.sequence for event in fleet.events(name)]
+            assert sequences == list(range(1, len(sequences) + 1))
+            assert fleet.kinds(name)[-1] == "ExecutionFinished"
+        assert [beat.hello for beat in fleet.beats].count(True) == 1
+        assert fleet.beats[-1].running is None
+    assert [each.call for each in fleet.phone.done] == ["tap", "press"] * len(names)
 
 
 async def test_an_event_whose_acknowledgement_was_lost_is_sent_again() -> None:
@@ -341,16 +365,6 @@ async def test_stopping_leaves_what_runs_and_says_so() -> None:
     assert fleet.kinds("b") == ["ExecutionAccepted"]
     assert (fleet.beats[-1].leaving, fleet.beats[-1].running) == (True, ref("a"))
     assert not fleet.phone.attached
-
-
-async def test_an_agent_that_lost_its_name_in_mid_task_ends_it_and_leaves_nothing() -> None:
-    async with running(Fleet()) as fleet:
-        await fleet.assign(document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING))))
-        fleet.reply = HeartbeatReply(granted=False, holder="pid 7 on lab-2")
-        await fleet.clock.move(20)
-    finished = fleet.events("a")[-1]
-    assert isinstance(finished, ExecutionFinished)
-    assert finished.result.code == "AGENT_RESTARTED"
 
 
 async def test_stopping_without_a_broker_ends_all_the_same() -> None:
