@@ -293,6 +293,9 @@ class _Reckoning:
                 sentence = "is unknown" if told is None else "has not ended"
                 yield Finding(Sin.LOST, asked.word, "", "", f"rollout {run_id} {sentence}")
                 continue
+            runs = [each for device in asked.devices for each in self._of[asked.word, device]]
+            if any(each.state not in TERMINAL for each in runs):
+                continue  # found already; what has not ended may have ended when it was counted
             counted = sum(told.outcomes.values())
             done = sum(
                 any(each.state == SUCCEEDED for each in self._of[asked.word, device]) for device in asked.devices

@@ -200,6 +200,11 @@ def test_a_second_try_of_a_rollout_is_no_double() -> None:
     assert check(evidence).findings == ()
 
 
+def test_counts_are_not_held_against_what_has_not_ended() -> None:
+    evidence = changed(whole(), "x-r1-a", state="RUNNING")
+    assert [finding.sin for finding in check(evidence).findings] == [Sin.LOST]
+
+
 @given(st.sampled_from(whole().felt))
 def test_each_effect_is_missed_when_it_is_gone_and_noticed_when_it_comes_again(effect: Felt) -> None:
     evidence = whole()
