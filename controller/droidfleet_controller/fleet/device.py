@@ -51,7 +51,13 @@ class Device:
 
     def state(self, now: datetime, *, heartbeat: timedelta) -> DeviceState:
         """The state at ``now``, with a heartbeat expected every ``heartbeat``."""
-        if self.heartbeat.leaving or now - self.last_seen_at >= MISSED_HEARTBEATS * heartbeat:
+        silent = now - self.last_seen_at >= MISSED_HEARTBEATS * heartbeat
+        return DeviceState.OFFLINE if silent else self.said
+
+    @property
+    def said(self) -> DeviceState:
+        """The state that follows from the last heartbeat, however old it is."""
+        if self.heartbeat.leaving:
             return DeviceState.OFFLINE
         if self.heartbeat.phone is not PhoneState.ONLINE:
             return DeviceState.PHONE_OFFLINE

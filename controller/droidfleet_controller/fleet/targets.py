@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator
 
 from droidfleet_controller.fleet import advice
 from droidfleet_controller.fleet.device import UP, Device, DeviceState
-from droidfleet_controller.fleet.facts import VOLATILE, FactReader, capability_keys, steady, values
+from droidfleet_controller.fleet.facts import VOLATILE, FactReader, StateOf, capability_keys, steady, values
 from droidfleet_controller.fleet.group import Group
 from droidfleet_controller.fleet.groups import Groups
 from droidfleet_controller.fleet.labels import Labels
@@ -50,7 +50,7 @@ class Targets:
         if target.devices is not None:
             self._registry.require(target.devices)
             return list(dict.fromkeys(target.devices))
-        found = self._found(target)
+        found = self._found(target, self._state)
         if found:
             return found
         hint = " ".join(self.notes(target))
@@ -61,7 +61,8 @@ class Targets:
         raise InvalidInputError("EMPTY_GROUP", f"the group {target.group!r} is empty; {what}", hint=hint)
 
     def matches(self, target: Target) -> frozenset[str]:
-        """The phones that are meant now, of which there may be none.
+        """The phones that are meant now, of which there may be none; again and again, while they work on what they
+        were meant for: a busy phone counts as online.
 
         Raises:
             InvalidInputError: ``BAD_QUERY``.
@@ -70,7 +71,7 @@ class Targets:
         query = self._query(target)
         if query is not None:
             self._asked.update(query.keys & VOLATILE)
-        return frozenset(self._found(target))
+        return frozenset(self._found(target, self._rested))
 
     def matching(self, query: str) -> list[str]:
         """The phones that match a query, by name.
@@ -78,7 +79,7 @@ class Targets:
         Raises:
             InvalidInputError: ``BAD_QUERY``.
         """
-        return self._matching(parse(query))
+        return self._matching(parse(query), self._state)
 
     def offline(self) -> Container[str]:
         """The phones that cannot work now, as they are when it is asked; a name that nobody has is one of them."""
@@ -93,14 +94,14 @@ class Targets:
             return [f"Add phones to it with: droidfleet group add {target.group} NAME"]
         capabilities = {key for device in self._registry.known.values() for key in capability_keys(device)}
         sentences = advice.unknown_keys(query, self._labels.keys().keys() | capabilities)
-        if not sentences and not self._matching(query):
-            sentences = advice.why_nothing(query, [facts for _, facts in self._facts(query)])
+        if not sentences and not self._matching(query, self._state):
+            sentences = advice.why_nothing(query, [facts for _, facts in self._facts(query, self._state)])
         return sentences
 
-    def _found(self, target: Target) -> list[str]:
+    def _found(self, target: Target, state_of: StateOf) -> list[str]:
         query = self._query(target)
         if query is not None:
-            return self._matching(query)
+            return self._matching(query, state_of)
         names = target.devices if target.devices is not None else self._group(target).devices
         # A database that lost devices keeps the groups that list them.
         return [name for name in names if name in self._registry.known]
@@ -116,17 +117,25 @@ class Targets:
     def _group(self, target: Target) -> Group:
         return self._groups.get(target.group or "")
 
-    def _matching(self, query: Query) -> list[str]:
-        return sorted(name for name, facts in self._facts(query) if query.matches(facts))
+    def _matching(self, query: Query, state_of: StateOf) -> list[str]:
+        return sorted(name for name, facts in self._facts(query, state_of) if query.matches(facts))
 
-    def _facts(self, query: Query) -> Iterator[tuple[str, Facts]]:
-        reader = FactReader(query.keys, state_of=self._registry.state)
+    def _facts(self, query: Query, state_of: StateOf) -> Iterator[tuple[str, Facts]]:
+        reader = FactReader(query.keys, state_of=state_of)
         for name, device in self._registry.known.items():
             yield name, reader.facts(device, self._labels.of(name))
 
+    def _state(self, device: Device) -> DeviceState:
+        """The state now; as it was last heard, while silence says nothing about the phone."""
+        return device.said if _may_be_up(self._registry, device) else self._registry.state(device)
+
+    def _rested(self, device: Device) -> DeviceState:
+        """The state as it is when the phone has nothing to do."""
+        state = self._state(device)
+        return DeviceState.ONLINE if state is DeviceState.BUSY else state
+
     def _heard(self, device: Device, _back: bool) -> None:
-        state_of = self._registry.state
-        seen = (state_of(device) in UP, steady(device), values(sorted(self._asked), device, state_of))
+        seen = (self._registry.state(device) in UP, steady(device), values(sorted(self._asked), device, self._rested))
         if self._seen.get(device.name) != seen:
             self._seen[device.name] = seen
             self._tell()
@@ -144,8 +153,10 @@ class _Offline(Container[str]):
         device = self._registry.known.get(name) if isinstance(name, str) else None
         if device is None:
             return True
-        state = self._registry.state(device)
-        if state is DeviceState.OFFLINE and not device.heartbeat.leaving:
-            # After a downtime of the controller or the broker nobody was heard, which says nothing about the phones.
-            return self._registry.silent(device.name)
-        return state not in UP
+        return self._registry.state(device) not in UP and not _may_be_up(self._registry, device)
+
+
+def _may_be_up(registry: Registry, device: Device) -> bool:
+    """Whether a device that is OFFLINE was only not heard for a downtime of the controller or the broker."""
+    offline = registry.state(device) is DeviceState.OFFLINE
+    return offline and not device.heartbeat.leaving and not registry.silent(device.name)

@@ -279,6 +279,8 @@ class Following:
                 rollout_id = followed.rollout_id
                 ended = await self._database.run(lambda connection: rollouts.ended_unnoticed(connection, rollout_id))
                 self._note_ended(followed, ended)
+            # Nobody tells of a phone that stays silent after a downtime, when its time to be heard is over.
+            followed.look_at_members = True
             followed.compare_at = now + COMPARE
 
     def _note_ended(self, followed: _Followed, ended: Collection[Execution]) -> None:

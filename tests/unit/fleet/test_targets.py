@@ -105,6 +105,20 @@ async def test_a_downtime_of_the_controller_makes_nobody_offline(tmp_path: Path)
         assert "a" in offline
 
 
+@pytest.mark.parametrize(("leaving", "found"), [(False, ["a"]), (True, [])])
+async def test_after_a_downtime_the_state_is_the_last_that_was_heard_until_the_phone_is_silent(
+    tmp_path: Path, *, leaving: bool, found: list[str]
+) -> None:
+    async with fleet_of(tmp_path, "a") as fleet:
+        await fleet.heard(beat(agent="a").model_copy(update={"leaving": leaving}))
+        fleet.clock.advance(3_600)
+        await fleet.registry.connected()
+        target = Target(query="state=online")
+        assert (fleet.targets.matching("state=online"), sorted(fleet.targets.matches(target))) == (found, found)
+        fleet.clock.advance(30)
+        assert fleet.targets.matches(target) == frozenset()
+
+
 # Nobody.
 
 
@@ -213,17 +227,22 @@ async def test_a_fact_that_changed_is_told_once(tmp_path: Path, field: str, valu
         assert len(fleet.changes) == 1
 
 
-@pytest.mark.parametrize(("field", "value"), [("battery_percent", 54), ("running", RUNNING)])
 @pytest.mark.parametrize(
     ("query", "told"), [("site=berlin", 0), ("battery>=50, state=online", 1)], ids=["not asked for", "asked for"]
 )
-async def test_battery_and_state_are_told_only_where_a_query_asks_for_them(
-    tmp_path: Path, field: str, value: object, query: str, told: int
-) -> None:
+async def test_the_battery_is_told_only_where_a_query_asks_for_it(tmp_path: Path, query: str, told: int) -> None:
     async with fleet_of(tmp_path, "a") as fleet:
         await settled(fleet, query)
-        await fleet.heard(beat(agent="a").model_copy(update={field: value}))
+        await fleet.heard(beat(agent="a").model_copy(update={"battery_percent": 54}))
         assert len(fleet.changes) == told
+
+
+async def test_a_phone_that_becomes_busy_goes_on_to_match_and_is_not_told(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path, "a") as fleet:
+        await settled(fleet, "state=online")
+        await fleet.heard(beat(agent="a", running=RUNNING))
+        assert fleet.targets.matches(Target(query="state=online")) == {"a"}
+        assert not fleet.changes
 
 
 async def test_a_phone_that_falls_silent_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""Who belongs to a CONTINUOUS rollout while its phones work, and while the controller is away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from droidfleet_controller.rollouts.following import COMPARE
+from droidfleet_controller.rollouts.states import Outcome
+from droidfleet_shared.bus.messages import ExecutionRef
+from unit.controller.builders import beat
+from unit.rollouts.rolling import Rolling, phones, rolling, settle, spec
+
+ONLINE = spec(target={"query": "state=online"}, membership="CONTINUOUS", maxConcurrent=1)
+
+
+async def test_a_phone_that_works_for_a_rollout_does_not_leave_it_for_being_busy(tmp_path: Path) -> None:
+    async with rolling(tmp_path, *phones(1)) as fleet:
+        rollout_id = (await fleet.start(ONLINE)).rollout.rollout_id
+        (execution,) = (await fleet.live(rollout_id)).values()
+        await fleet.begin(execution)
+        running = ExecutionRef(execution_id=execution.execution_id, attempt=1)
+        await fleet.dispatch.heard(beat(agent="phone-01", running=running))
+        await look(fleet)
+        await fleet.finish(execution)
+        assert await fleet.outcomes(rollout_id) == {"phone-01": Outcome.SUCCEEDED}
+
+
+async def test_a_downtime_of_the_controller_removes_nobody(tmp_path: Path) -> None:
+    async with rolling(tmp_path, *phones(2)) as fleet:
+        rollout_id = (await fleet.start(ONLINE)).rollout.rollout_id
+        fleet.dispatch.clock.advance(3_600)
+        await fleet.dispatch.registry.connected()
+        again = fleet.second()
+        await again._following._load()
+        await settle(again)
+        assert await fleet.outcomes(rollout_id) == {"phone-01": Outcome.NONE, "phone-02": Outcome.NONE}
+
+
+async def test_who_stays_silent_after_a_downtime_leaves(tmp_path: Path) -> None:
+    async with rolling(tmp_path, *phones(2)) as fleet:
+        rollout_id = (await fleet.start(ONLINE)).rollout.rollout_id
+        fleet.dispatch.clock.advance(3_600)
+        await fleet.dispatch.registry.connected()
+        await look(fleet)
+        fleet.dispatch.clock.advance(COMPARE.total_seconds())
+        await look(fleet)
+        assert set((await fleet.outcomes(rollout_id)).values()) == {Outcome.REMOVED}
+
+
+async def look(fleet: Rolling) -> None:
+    """What the planner's clock does each second."""
+    fleet.rollouts._following.look()
+    await fleet.settle()
