@@ -28,16 +28,18 @@ class Situation:
     """Everything that the decision is taken on.
 
     ``document``: the newest one, or None before any was read. ``forgotten``: assigned attempts that were here, recorded
-    and dropped. ``running``: what runs now; ``broke``: attempts that this process ran and whose run ended by a defect.
-    ``may_start``: the name is granted, the phone is there, and nobody stops the agent. ``late``: accepted attempts that
-    may not begin any more. ``unheard``: ended attempts whose result was sent and is not recorded after the time that
-    this should take. ``judge``: says why an assignment must be refused, if it must.
+    and dropped. ``running``: what runs now; ``pausing``: it is asked to be held; ``broke``: attempts that this process
+    ran and whose run ended by a defect. ``may_start``: the name is granted, the phone is there, and nobody stops the
+    agent. ``late``: accepted attempts that may not begin any more. ``unheard``: ended attempts whose result was sent
+    and is not recorded after the time that this should take. ``judge``: says why an assignment must be refused, if it
+    must.
     """
 
     document: DesiredState | None
     attempts: Sequence[Attempt]
     forgotten: frozenset[Key]
     running: Key | None
+    pausing: bool
     broke: frozenset[Key]
     may_start: bool
     late: frozenset[Key]
@@ -84,6 +86,27 @@ class CancelRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Hold what runs at the next step boundary, or in a wait."""
+
+    ref: ExecutionRef
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Let what runs go on."""
+
+    ref: ExecutionRef
+
+
+@dataclass(frozen=True, slots=True)
+class SayPaused:
+    """Say of an attempt that an earlier process began, and that nothing runs now, that it is held."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
 class EndInterrupted:
     """End an attempt that began and that nothing runs any more: a crash lies between, and nobody goes on with it."""
 
@@ -113,10 +136,10 @@ class Start:
     attempt: Attempt
 
 
-Written = TakeOn | Refuse | Expire | AnswerCancelled | EndInterrupted
+Written = TakeOn | Refuse | Expire | AnswerCancelled | SayPaused | EndInterrupted
 """Actions that are an event in the journal, and nothing else."""
 
-Action = Written | CancelRunning | ReportAgain | Forget | Start
+Action = Written | CancelRunning | Pause | GoOn | ReportAgain | Forget | Start
 
 MAX_RESTARTS = 3
 """How often an attempt is gone on with: a task that ends its agent each time is not the way out of it."""
@@ -176,20 +199,39 @@ def _settle(situation: Situation, attempt: Attempt, wanted: Assignment | None) -
         unwanted = NOT_ASSIGNED if wanted is None else _cancel_reason(wanted)
     # What is about to write that it began (accepted, and running all the same) is treated as what began.
     if attempt.phase is not Phase.ENDED and name == situation.running:
-        return [CancelRunning(attempt.ref, unwanted)] if unwanted else []
+        return _steer(situation, attempt.ref, wanted, unwanted)
     match attempt.phase:
         case Phase.ACCEPTED:
             if unwanted:
                 return [AnswerCancelled(attempt.ref, unwanted)]
             return [Expire(attempt.ref)] if name in situation.late else []
         case Phase.RUNNING:
-            goes_on = bool(attempt.trail_length) and attempt.restarts < MAX_RESTARTS
-            over = unwanted or name in situation.broke or not goes_on
-            return [EndInterrupted(attempt, unwanted)] if over else []
+            return _broken_off(situation, attempt, wanted, unwanted)
         case Phase.ENDED:
             return [ReportAgain(attempt)] if name in situation.unheard else []
         case _:
             assert_never(attempt.phase)
+
+
+def _steer(situation: Situation, running: ExecutionRef, wanted: Assignment | None, unwanted: str) -> list[Action]:
+    """What the run that goes on now is to be told."""
+    if unwanted:
+        return [CancelRunning(running, unwanted)]
+    if wanted is None or _to_be_held(wanted) == situation.pausing:
+        return []
+    return [GoOn(running) if situation.pausing else Pause(running)]
+
+
+def _broken_off(situation: Situation, attempt: Attempt, wanted: Assignment | None, unwanted: str) -> list[Action]:
+    """What becomes of an attempt that began and does not run, but for going on with it."""
+    goes_on = bool(attempt.trail_length) and attempt.restarts < MAX_RESTARTS
+    if unwanted or key(attempt.ref) in situation.broke or not goes_on:
+        return [EndInterrupted(attempt, unwanted)]
+    return [SayPaused(attempt)] if wanted is not None and _to_be_held(wanted) and not attempt.paused else []
+
+
+def _to_be_held(wanted: Assignment) -> bool:
+    return wanted.wanted is Wanted.PAUSE
 
 
 def _cancel_reason(wanted: Assignment) -> str:

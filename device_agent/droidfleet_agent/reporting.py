@@ -18,7 +18,9 @@ from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRef,
     ExecutionRejected,
     ExecutionResumed,
@@ -83,6 +85,28 @@ class Reporter:
             sequence=sequence,
             at=at,
             restarts=restarts,
+        )
+
+    def paused(self, ref: ExecutionRef, step_id: str) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionPaused(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            step_id=step_id,
+        )
+
+    def continued(self, ref: ExecutionRef, step_id: str) -> Make:
+        at = self.clock.now()
+        return lambda sequence: ExecutionContinued(
+            agent=self.agent,
+            execution_id=ref.execution_id,
+            attempt=ref.attempt,
+            sequence=sequence,
+            at=at,
+            step_id=step_id,
         )
 
     def step_started(self, ref: ExecutionRef, step_id: str, path: str) -> Make:
@@ -176,6 +200,14 @@ class JournalObserver(RunObserver):
             return
         self._artifacts += 1
         self._artifact_bytes += len(data)
+        self._written()
+
+    async def paused(self, step_id: str) -> None:
+        await self._journal.append(self._ref, self._reporter.paused(self._ref, step_id))
+        self._written()
+
+    async def continued(self, step_id: str) -> None:
+        await self._journal.append(self._ref, self._reporter.continued(self._ref, step_id))
         self._written()
 
     async def step_resumed(self, step_id: str, path: str) -> None:

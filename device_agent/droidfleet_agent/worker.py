@@ -29,10 +29,13 @@ from droidfleet_agent.reconcile import (
     EndInterrupted,
     Expire,
     Forget,
+    GoOn,
     Key,
+    Pause,
     Refusal,
     Refuse,
     ReportAgain,
+    SayPaused,
     Situation,
     Start,
     TakeOn,
@@ -245,6 +248,7 @@ class Worker:
             attempts=attempts,
             forgotten=frozenset(forgotten),
             running=running,
+            pausing=self._running is not None and self._running.control.pausing,
             broke=frozenset(self._broke),
             may_start=self._may_start and not (self._displaced or self._stopping or self._held_up()),
             late=frozenset(name for name, deadline in self._start_by.items() if deadline.passed),
@@ -268,6 +272,9 @@ class Worker:
             case CancelRunning(_, reason):
                 if self._running is not None:
                     self._running.control.cancel(reason)
+            case Pause() | GoOn():
+                if self._running is not None:
+                    self._running.control.pausing = isinstance(action, Pause)
             case ReportAgain(attempt):
                 if attempt.last is not None:
                     log.info("result_sent_again", execution_id=attempt.ref.execution_id, attempt=attempt.ref.attempt)
@@ -293,6 +300,9 @@ class Worker:
                 await self._append(ref, self._reporter.rejected(ref, START_EXPIRED, message))
             case AnswerCancelled(ref, reason):
                 await self._append(ref, self._reporter.finished(ref, await self._unstarted(ref, reason)))
+            case SayPaused(attempt):
+                step = attempt.open_step
+                await self._append(attempt.ref, self._reporter.paused(attempt.ref, step.step_id if step else ""))
             case EndInterrupted(attempt, reason):
                 await self._append(
                     attempt.ref, self._reporter.finished(attempt.ref, self._interrupted(attempt, reason))
@@ -385,6 +395,8 @@ class Worker:
         """The way of the process that broke off. That somebody goes on is written first: it is bounded."""
         ref, step = attempt.ref, attempt.open_step
         await self._journal.append(ref, self._reporter.resumed(ref, restarts=attempt.restarts + 1))
+        if attempt.paused:
+            await self._journal.append(ref, self._reporter.continued(ref, step.step_id if step is not None else ""))
         doubt = InDoubt(step.path, step.dispatched) if step is not None and step.dispatched else None
         return Trail(await self._journal.trail(ref), in_doubt=doubt)
 

@@ -276,6 +276,18 @@ class _ExecutionService(_Servicer, execution_pb2_grpc.ExecutionServiceServicer):
         self._take(request, context)
         return execution_pb2.CancelExecutionResponse(execution=self.fleet.executions[0])
 
+    def PauseExecution(
+        self, request: execution_pb2.PauseExecutionRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.PauseExecutionResponse:
+        self._take(request, context)
+        return execution_pb2.PauseExecutionResponse(execution=self.fleet.executions[0])
+
+    def ResumeExecution(
+        self, request: execution_pb2.ResumeExecutionRequest, context: grpc.ServicerContext
+    ) -> execution_pb2.ResumeExecutionResponse:
+        self._take(request, context)
+        return execution_pb2.ResumeExecutionResponse(execution=self.fleet.executions[0])
+
     def GetArtifact(
         self, request: execution_pb2.GetArtifactRequest, context: grpc.ServicerContext
     ) -> Iterator[execution_pb2.GetArtifactResponse]:

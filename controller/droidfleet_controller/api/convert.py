@@ -149,6 +149,7 @@ def execution_to_pb(execution: Execution) -> execution_pb2.Execution:
         iteration=execution.iteration,
         priority=execution.priority,
         try_number=execution.try_number,
+        pause_requested=execution.pause_requested,
         stopped_at=None if execution.stopped_at is None else timestamp(execution.stopped_at),
     )
     if execution.result is not None:

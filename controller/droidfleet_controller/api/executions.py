@@ -15,6 +15,7 @@ from droidfleet_controller.api.tasks import revision
 from droidfleet_controller.dispatch.artifacts import Artifacts
 from droidfleet_controller.dispatch.cancel import Cancels
 from droidfleet_controller.dispatch.execution import NORMAL_PRIORITY, Execution
+from droidfleet_controller.dispatch.pausing import Pauses
 from droidfleet_controller.dispatch.reading import Executions
 from droidfleet_controller.dispatch.runs import DEFAULT_EXPIRY, MAX_DEVICES, Runs, RunTask, TaskRef
 from droidfleet_controller.dispatch.states import ExecutionState
@@ -33,11 +34,19 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
     """The service over dispatch."""
 
     def __init__(
-        self, *, runs: Runs, executions: Executions, cancels: Cancels, artifacts: Artifacts, broadcast: Broadcast
+        self,
+        *,
+        runs: Runs,
+        executions: Executions,
+        cancels: Cancels,
+        pauses: Pauses,
+        artifacts: Artifacts,
+        broadcast: Broadcast,
     ) -> None:
         self._runs = runs
         self._executions = executions
         self._cancels = cancels
+        self._pauses = pauses
         self._artifacts = artifacts
         self._broadcast = broadcast
 
@@ -108,6 +117,18 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
     ) -> execution_pb2.CancelExecutionResponse:
         execution = await self._cancels.cancel(request.execution_id, reason=request.reason, actor=context.peer())
         return execution_pb2.CancelExecutionResponse(execution=self._to_pb(execution))
+
+    async def PauseExecution(
+        self, request: execution_pb2.PauseExecutionRequest, context: Context
+    ) -> execution_pb2.PauseExecutionResponse:
+        execution = await self._pauses.pause(request.execution_id, reason=request.reason, actor=context.peer())
+        return execution_pb2.PauseExecutionResponse(execution=self._to_pb(execution))
+
+    async def ResumeExecution(
+        self, request: execution_pb2.ResumeExecutionRequest, context: Context
+    ) -> execution_pb2.ResumeExecutionResponse:
+        execution = await self._pauses.resume(request.execution_id, actor=context.peer())
+        return execution_pb2.ResumeExecutionResponse(execution=self._to_pb(execution))
 
     async def GetArtifact(
         self, request: execution_pb2.GetArtifactRequest, context: Context

@@ -125,6 +125,7 @@ def execution_document(execution: execution_pb2.Execution) -> Document:
         "currentStepId": execution.current_step_id or None,
         "iteration": execution.iteration,
         "cancelRequested": execution.cancel_requested,
+        "pauseRequested": execution.pause_requested,
         "reason": execution.reason or None,
         "createdAt": time_of(execution.created_at),
         "updatedAt": time_of(execution.updated_at),

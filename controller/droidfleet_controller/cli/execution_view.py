@@ -37,6 +37,7 @@ def execution(item: execution_pb2.Execution) -> RenderableType:
         ("In progress", cell(item.current_step_id)),
         ("Priority", cell("" if item.priority == USUAL_PRIORITY else str(item.priority))),
         ("Cancel asked", cell("yes" if item.cancel_requested else "")),
+        ("Pause asked", cell("yes" if item.pause_requested else "")),
         ("Stopped", cell(moment(documents.instant(item.stopped_at)) if item.HasField("stopped_at") else "")),
         # The result says the same, and more.
         ("Reason", cell("" if item.HasField("result") else item.reason)),

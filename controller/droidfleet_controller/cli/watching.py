@@ -121,7 +121,9 @@ class Board:
             return self._notes.get(item.device, "")
         if state in documents.TERMINAL:
             return item.result.code if item.HasField("result") and not item.result.successful else item.reason
-        return "cancel asked" if item.cancel_requested else item.current_step_id
+        if item.cancel_requested:
+            return "cancel asked"
+        return "pause asked" if item.pause_requested and documents.state_of(item) != "PAUSED" else item.current_step_id
 
 
 def follow(stream: Iterable[execution_pb2.Execution], board: Board) -> None:

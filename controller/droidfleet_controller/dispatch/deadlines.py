@@ -23,6 +23,9 @@ RUN_MARGIN = timedelta(seconds=60)
 HEARD_MARGIN = timedelta(hours=1)
 """A heard agent that never reports the end has forgotten the execution; this much later nobody waits any longer."""
 
+LONGEST_HOLD = timedelta(hours=24)
+"""Of a paused execution: then its agent ends it (`droidfleet_agent.engine.hold`)."""
+
 RECHECK = timedelta(seconds=10)
 """How soon an overdue execution whose agent is heard is looked at again."""
 
@@ -117,7 +120,10 @@ def _overdue(deadline: datetime, *, agent_silent: bool, now: datetime) -> Judgem
 
 
 def _run_deadline(execution: Execution) -> datetime:
-    if execution.started_at is not None:
+    if execution.counts_from is not None:
+        held = LONGEST_HOLD if execution.state is ExecutionState.PAUSED else timedelta()
+        begin = execution.counts_from + held
+    elif execution.started_at is not None:
         begin = execution.started_at
     else:
         # Accepted and not started: others may run before it, until its time to start has passed.

@@ -36,6 +36,8 @@ class Execution:
     which try of its member it is; ``priority`` 0 to 9, the higher one runs first; ``accept_within_s``: from its
     assignment until the agent must have it, None: only ``expires_at`` counts. An attempt is fenced by a higher
     ``attempt``; ``stopped_at``: since when its agent is known not to be at it any more.
+    ``pause_requested``: somebody wants it held; ``counts_from``: when it was last held or went on from there, from
+    which its bound is counted anew; None: it never was.
     """
 
     execution_id: str
@@ -66,6 +68,8 @@ class Execution:
     try_number: int = 1
     accept_within_s: float | None = None
     stopped_at: datetime | None = None
+    pause_requested: bool = False
+    counts_from: datetime | None = None
 
     @property
     def body_key(self) -> tuple[str, str]:

@@ -13,7 +13,9 @@ from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRejected,
     ExecutionResumed,
     ExecutionStarted,
@@ -87,7 +89,7 @@ def unreadable(subject: str, device: str, *, sequence: int, size: int, error: st
 
 def _sentence(event: Event) -> str:
     match event:
-        case ExecutionAccepted() | ExecutionStarted() | ExecutionResumed():
+        case ExecutionAccepted() | ExecutionStarted() | ExecutionResumed() | ExecutionPaused() | ExecutionContinued():
             return event.kind.removeprefix("Execution").lower()
         case ExecutionRejected():
             return f"rejected, {event.code}: {event.message}"

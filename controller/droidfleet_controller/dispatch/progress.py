@@ -1,7 +1,8 @@
 """What an agent's event does to an execution. Pure, and indifferent to order and repetition of an attempt's events.
 
 The state follows from the *set* of events seen: a final one decides, else a step or start means RUNNING, else ACCEPTED.
-Progress follows the step event with the highest sequence. Repeated events are kept out before they come here.
+Whether it is PAUSED, and progress, follow the event of a step or a hold with the highest sequence. Repeated events are
+kept out before they come here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRejected,
     ExecutionResumed,
     ExecutionStarted,
@@ -58,8 +61,8 @@ def apply(execution: Execution, event: Event, *, now: datetime) -> Applied:
             return _advance(execution, ExecutionState.ACCEPTED, now)
         case ExecutionStarted() | ExecutionResumed() | ArtifactStored():
             return _advance(execution, ExecutionState.RUNNING, now)
-        case StepStarted() | StepFinished():
-            return _step(execution, event, now)
+        case StepStarted() | StepFinished() | ExecutionPaused() | ExecutionContinued():
+            return _under_way(execution, event, now)
         case ExecutionRejected():
             return _end(execution, _rejected_state(event.code), f"{event.code}: {event.message}", now)
         case ExecutionFinished():
@@ -84,19 +87,41 @@ def _advance(execution: Execution, state: ExecutionState, now: datetime) -> Appl
             accepted_at=execution.accepted_at or now,
             started_at=execution.started_at or (now if state is ExecutionState.RUNNING else None),
         )
-    if states.allowed(execution.state, state):
-        return Applied(execution.moved(state, now=now))
+    if execution.state is not ExecutionState.PAUSED and states.allowed(execution.state, state):
+        # What somebody asked for stands until it is done.
+        asked = execution.cancel_requested or execution.pause_requested
+        return Applied(execution.moved(state, now=now, reason=execution.reason if asked else ""))
     return Applied(execution)
 
 
-def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime) -> Applied:
+def _under_way(
+    execution: Execution, event: StepStarted | StepFinished | ExecutionPaused | ExecutionContinued, now: datetime
+) -> Applied:
     applied = _advance(execution, ExecutionState.RUNNING, now)
     if applied.label:
         return applied
-    execution = applied.execution
+    if isinstance(event, StepStarted | StepFinished):
+        return _step(applied.execution, event, now)
+    return _held(applied.execution, event, now)
+
+
+def _held(execution: Execution, event: ExecutionPaused | ExecutionContinued, now: datetime) -> Applied:
+    """Older news than what is known of its steps, or of another hold, change nothing."""
+    if event.sequence <= execution.progress_sequence:
+        return Applied(execution)
+    state = ExecutionState.PAUSED if isinstance(event, ExecutionPaused) else ExecutionState.RUNNING
+    if execution.state is not state:
+        execution = execution.moved(state, now=now, reason=execution.reason)
+    return Applied(replace(execution, counts_from=now, current_step_id=event.step_id, progress_sequence=event.sequence))
+
+
+def _step(execution: Execution, event: StepStarted | StepFinished, now: datetime) -> Applied:
     finished = event.result if isinstance(event, StepFinished) else None
     current = event.step_id if isinstance(event, StepStarted) else ""
     newest = event.sequence > execution.progress_sequence
+    if newest and execution.state is ExecutionState.PAUSED:
+        # It goes on, and the word of that is late.
+        execution = replace(execution.moved(ExecutionState.RUNNING, now=now, reason=execution.reason), counts_from=now)
     return Applied(
         at_step(
             execution,

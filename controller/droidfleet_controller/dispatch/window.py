@@ -114,7 +114,7 @@ def _assignment(entry: Listed, now: datetime) -> Assignment:
     return Assignment(
         execution_id=execution.execution_id,
         attempt=execution.attempt,
-        wanted=Wanted.CANCEL if execution.cancel_requested else Wanted.RUN,
+        wanted=_wanted(execution),
         reason=_reason(execution),
         task=address(
             entry.body.text,
@@ -123,6 +123,12 @@ def _assignment(entry: Listed, now: datetime) -> Assignment:
         ),
         start_within_s=_start_within_s(execution, now),
     )
+
+
+def _wanted(execution: Execution) -> Wanted:
+    if execution.cancel_requested:
+        return Wanted.CANCEL
+    return Wanted.PAUSE if execution.pause_requested else Wanted.RUN
 
 
 def _start_within_s(execution: Execution, now: datetime) -> float:

@@ -46,6 +46,8 @@ _STANDING = (
     "check_at",
     "expires_at",
     "stopped_at",
+    "pause_requested",
+    "counts_from",
     "result_head",
 )
 _PROGRESS = ("steps_done", "current_step_id", "progress_sequence", "iteration", "updated_at", "version")
@@ -293,6 +295,8 @@ def _changing(execution: Execution) -> tuple[Plain, ...]:
         microseconds(execution.check_at),
         microseconds(execution.expires_at),
         microseconds(execution.stopped_at),
+        execution.pause_requested,
+        microseconds(execution.counts_from),
         None if execution.result is None else _head(execution.result),
         execution.steps_done,
         execution.current_step_id,
@@ -353,6 +357,8 @@ def _made(row: tuple[Any, ...]) -> Execution:
         check_at,
         expires_at,
         stopped_at,
+        pause_requested,
+        counts_from,
         head,
         steps_done,
         current_step_id,
@@ -390,4 +396,6 @@ def _made(row: tuple[Any, ...]) -> Execution:
         try_number=try_number,
         accept_within_s=accept_within_s,
         stopped_at=None if stopped_at is None else instant(stopped_at),
+        pause_requested=bool(pause_requested),
+        counts_from=None if counts_from is None else instant(counts_from),
     )

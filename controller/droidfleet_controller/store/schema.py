@@ -152,6 +152,10 @@ executions = Table(
     Column("accept_within_s", Float),
     # Since when the agent is known not to be at a fenced attempt any more; null: not fenced, or not known.
     Column("stopped_at", Instant),
+    # Somebody wants it held.
+    Column("pause_requested", Boolean, nullable=False, server_default=false()),
+    # When it was last held, or went on from there; null: it never was.
+    Column("counts_from", Instant),
     UniqueConstraint("execution_id"),
     Index("ix_executions_run_id", "run_id", "number"),
     Index("ix_executions_device", "device", "number"),

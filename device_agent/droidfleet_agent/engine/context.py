@@ -9,6 +9,7 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.conditions import needs_activity
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.ending import StepDone, StepFailed
+from droidfleet_agent.engine.hold import RunClock
 from droidfleet_agent.engine.redact import redacted, redacted_typing
 from droidfleet_agent.engine.results import Results
 from droidfleet_agent.engine.sight import Eyes, needs_of
@@ -17,7 +18,7 @@ from droidfleet_agent.engine.target import EMOJI_NOTE
 from droidfleet_agent.engine.trail import Trail
 from droidfleet_agent.engine.values import RunValues
 from droidfleet_agent.screen.matching import uses_emoji
-from droidfleet_shared.clock import Clock, Deadline
+from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.codes import OPTIONAL_SKIPS, Detail, StepCode
 from droidfleet_shared.protocol.condition import Condition
 from droidfleet_shared.protocol.result import OutputValue, StepResult
@@ -36,7 +37,7 @@ class RunContext:
 
     task: Task
     phone: Phone
-    clock: Clock
+    clock: RunClock
     observer: RunObserver
     control: RunControl
     eyes: Eyes

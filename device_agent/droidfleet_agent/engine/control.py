@@ -37,6 +37,12 @@ class RunObserver(ABC):
         or was not reached) may be announced again with the next ordinal.
         """
 
+    async def paused(self, step_id: str) -> None:  # noqa: B027 - only who reports it has to know
+        """The run is held, in a step that has done nothing yet, or between two (``step_id`` empty)."""
+
+    async def continued(self, step_id: str) -> None:  # noqa: B027 - only who reports it has to know
+        """It goes on, from where it was held."""
+
     async def artifact(self, artifact: ArtifactModel, data: bytes) -> None:  # noqa: B027 - keeping it is a choice
         """Something too large for the result, ``data``, which the result names by its digest. At most
         `artifacts.MAX_ARTIFACT_BYTES`."""
@@ -65,12 +71,15 @@ class RunControl:
     always awaited to its answer: a cancel never makes an outcome unknown.
 
     A run that is left ends in the same places, but for those within a step that has announced an action: such a step
-    goes on to its end, so that whoever goes on with the run finds nothing in doubt. A cancel goes before.
+    goes on to its end, so that whoever goes on with the run finds nothing in doubt. A cancel goes before. It is paused
+    in those places too (`hold`).
     """
 
     def __init__(self) -> None:
         self._reason: str | None = None
         self._leaving = False
+        self.pausing = False
+        """Whether somebody wants the run to be held. May be set at any time."""
         self._scopes: dict[asyncio.Timeout, bool] = {}
         """What can be interrupted now, and whether the run may be left there."""
 

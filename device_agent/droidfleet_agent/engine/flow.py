@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +21,7 @@ from droidfleet_agent.engine.context import RunContext
 from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
 from droidfleet_agent.engine.failing import last_screen, look_at_failure
+from droidfleet_agent.engine.hold import hold
 from droidfleet_agent.engine.messages import counted
 from droidfleet_agent.engine.outcome import act, settle_doubt
 from droidfleet_agent.engine.step import StepRun
@@ -162,6 +164,8 @@ class Flow:
         if doubt is not None or context.trail.leads_on:
             await context.observer.step_resumed(step.id, path)
             return None
+        with suppress(RunCancelled):  # said below, with where it was
+            await hold(context.clock, context.control, context.observer)
         if stopped := context.stopped(f"before step {step.id!r}"):
             return Failure(*stopped)
         await context.observer.step_started(step.id, path)

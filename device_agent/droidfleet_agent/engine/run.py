@@ -14,6 +14,7 @@ from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.context import RunContext
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.flow import Failure, Flow
+from droidfleet_agent.engine.hold import RunClock
 from droidfleet_agent.engine.redact import redacted
 from droidfleet_agent.engine.sight import Eyes, needs_of_task
 from droidfleet_agent.engine.trail import Trail, TrailLostError
@@ -71,7 +72,7 @@ class Engine:
             RunLeft: ``control`` was asked to leave the run; what was written of it leads on.
             Whatever ``observer`` raises, and defects of the engine itself.
         """
-        clock = self._clock
+        clock = RunClock(self._clock)
         trail = trail or Trail()
         started_at, started = clock.now(), clock.monotonic()
         if trail.began is not None:

@@ -23,6 +23,7 @@ from droidfleet_agent.driver.port import (
 )
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.ending import StepFailed, text_artifact
+from droidfleet_agent.engine.hold import NOTICED_WITHIN_S, RunClock, hold
 from droidfleet_agent.engine.look import take_look
 from droidfleet_agent.engine.messages import sentence
 from droidfleet_agent.engine.redact import redacted
@@ -34,7 +35,7 @@ from droidfleet_agent.screen.same import same_picture, same_screen
 from droidfleet_agent.screen.sights import is_visual
 from droidfleet_agent.vision.port import UnreadablePictureError
 from droidfleet_shared.artifacts import MAX_ARTIFACT_BYTES
-from droidfleet_shared.clock import Clock, Deadline
+from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, TargetModel
 from droidfleet_shared.protocol.selector import Selector
@@ -75,7 +76,7 @@ class StepRun:
         *,
         path: str,
         phone: Phone,
-        clock: Clock,
+        clock: RunClock,
         task_deadline: Deadline,
         observer: RunObserver,
         control: RunControl,
@@ -245,10 +246,13 @@ class StepRun:
             RunCancelled.
         """
         self.deadline = self.task_deadline
-        left = self.task_deadline.remaining()
-        async with self._interruptible():
-            await self._clock.sleep(min(seconds, left))
-        return seconds <= left
+        in_time = seconds <= self.task_deadline.remaining()
+        end = self.task_deadline.at_most(seconds)
+        while not end.passed:
+            async with self._interruptible():
+                await self._clock.sleep(min(NOTICED_WITHIN_S, end.remaining()))
+            await self._hold()
+        return in_time
 
     async def pause(self, seconds: float) -> None:
         """Waits, no longer than to the deadline.
@@ -258,6 +262,12 @@ class StepRun:
         """
         async with self._interruptible():
             await self._clock.sleep(min(seconds, self.deadline.remaining()))
+        await self._hold()
+
+    async def _hold(self) -> None:
+        """Where the run is to be held, and this step has announced nothing."""
+        if self._announced == 0:
+            await hold(self._clock, self._control, self._observer, step_id=self.step.id)
 
     # Actions. True: done. False: it certainly did not happen; after a short pause, so the caller looks again at once.
     # Each raises StepFailed when the phone said no, when nobody knows whether it happened, and when no time is left,

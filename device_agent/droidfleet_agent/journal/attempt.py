@@ -11,7 +11,9 @@ from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRef,
     ExecutionRejected,
     ExecutionResumed,
@@ -51,6 +53,7 @@ class Attempt:
     ``open_step``: where a crash leaves an action in doubt. ``unsent``: how many of its step events had to make room and
     were never sent. ``last``: what ended it, to be sent until it is recorded. ``trail_length``: entries of its
     trail; None when it left too many to go on with after a crash. ``restarts``: how often a later process went on.
+    ``paused``: it is held.
     """
 
     ref: ExecutionRef
@@ -64,6 +67,7 @@ class Attempt:
     last: ExecutionFinished | ExecutionRejected | None = None
     trail_length: int | None = 0
     restarts: int = 0
+    paused: bool = False
 
 
 class IllegalMoveError(PreconditionError):
@@ -89,6 +93,8 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
             moved = replace(moved, phase=Phase.RUNNING)
         case ExecutionResumed() if phase is Phase.RUNNING:
             moved = replace(moved, restarts=attempt.restarts + 1)
+        case ExecutionPaused() | ExecutionContinued() if phase is Phase.RUNNING and attempt.paused != _pauses(event):
+            moved = replace(moved, paused=_pauses(event))
         case StepStarted() if phase is Phase.RUNNING:
             moved = replace(moved, open_step=OpenStep(event.step_id, event.path))
         case StepFinished() if phase is Phase.RUNNING:
@@ -101,6 +107,8 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
             ExecutionAccepted()
             | ExecutionStarted()
             | ExecutionResumed()
+            | ExecutionPaused()
+            | ExecutionContinued()
             | StepStarted()
             | ArtifactStored()
             | StepFinished()
@@ -111,6 +119,10 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
         case _:
             assert_never(event)
     return moved
+
+
+def _pauses(event: Event) -> bool:
+    return isinstance(event, ExecutionPaused)
 
 
 def after_dispatching(attempt: Attempt, *, step_id: str, path: str, ordinal: int) -> Attempt:

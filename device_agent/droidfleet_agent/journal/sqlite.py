@@ -50,6 +50,7 @@ CREATE TABLE attempts (
   last BLOB,
   trail_length INTEGER,
   restarts INTEGER NOT NULL,
+  paused INTEGER NOT NULL,
   UNIQUE (execution_id, attempt)
 );
 CREATE TABLE trail (
@@ -78,13 +79,13 @@ CREATE TABLE forgotten (
 _PUT = """
 INSERT INTO attempts (
   execution_id, attempt, task, start_by, phase, sequence, step_id, path, dispatched, unsent, last, trail_length,
-  restarts
+  restarts, paused
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (execution_id, attempt) DO UPDATE SET
   phase = excluded.phase, sequence = excluded.sequence, step_id = excluded.step_id, path = excluded.path,
   dispatched = excluded.dispatched, unsent = excluded.unsent, last = excluded.last,
-  trail_length = excluded.trail_length, restarts = excluded.restarts
+  trail_length = excluded.trail_length, restarts = excluded.restarts, paused = excluded.paused
 """
 _NOTE = "INSERT INTO trail (execution_id, attempt, body) VALUES (?, ?, ?)"
 _TRAIL = "SELECT body FROM trail WHERE execution_id = ? AND attempt = ? ORDER BY place"
@@ -293,6 +294,7 @@ def _attempt(row: sqlite3.Row) -> Attempt:
         last=last,
         trail_length=row["trail_length"],
         restarts=row["restarts"],
+        paused=bool(row["paused"]),
     )
 
 
@@ -340,4 +342,5 @@ def _values(attempt: Attempt) -> tuple[object, ...]:
         None if attempt.last is None else attempt.last.encode(),
         attempt.trail_length,
         attempt.restarts,
+        attempt.paused,
     )

@@ -87,6 +87,8 @@ class Wanted(StrEnum):
     """What the controller wants of an assigned execution."""
 
     RUN = "RUN"
+    PAUSE = "PAUSE"
+    """To be held at its next step boundary or in its wait; what has not begun does not begin."""
     CANCEL = "CANCEL"
 
 
@@ -216,6 +218,20 @@ class ExecutionResumed(EventBase):
     restarts: int = Field(description="How often this has happened to the attempt.")
 
 
+class ExecutionPaused(EventBase):
+    """The agent holds it, because the controller wants that."""
+
+    kind: Literal["ExecutionPaused"] = "ExecutionPaused"
+    step_id: str = Field("", description="The step in which it is held; empty between two.")
+
+
+class ExecutionContinued(EventBase):
+    """It goes on from where it was held."""
+
+    kind: Literal["ExecutionContinued"] = "ExecutionContinued"
+    step_id: str = ""
+
+
 class StepStarted(EventBase):
     """A step is about to run."""
 
@@ -253,6 +269,8 @@ Event = Annotated[
     | ExecutionRejected
     | ExecutionStarted
     | ExecutionResumed
+    | ExecutionPaused
+    | ExecutionContinued
     | StepStarted
     | ArtifactStored
     | StepFinished

@@ -239,6 +239,19 @@ def test_cancel_says_whether_it_has_ended_yet(droidfleet: Command, fleet: FakeFl
     assert fleet.requests == [execution_pb2.CancelExecutionRequest(execution_id="x", reason="wrong price")]
 
 
+def test_pause_and_resume_say_whether_the_agent_has_confirmed_yet(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.executions = [execution(state=execution_pb2.EXECUTION_STATE_RUNNING)]
+    assert "RUNNING, asked to pause at its next step." in droidfleet("execution", "pause", "x", "--reason", "look").err
+    fleet.executions = [execution(state=execution_pb2.EXECUTION_STATE_PAUSED)]
+    assert "PAUSED." in droidfleet("execution", "pause", "x").err
+    assert "PAUSED, asked to go on." in droidfleet("execution", "resume", "x").err
+    assert fleet.requests == [
+        execution_pb2.PauseExecutionRequest(execution_id="x", reason="look"),
+        execution_pb2.PauseExecutionRequest(execution_id="x"),
+        execution_pb2.ResumeExecutionRequest(execution_id="x"),
+    ]
+
+
 def test_events_are_lines_of_json(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.events = [
         fleet_pb2.FleetEvent(event_id=7, kind="ExecutionFinished", device="a", payload_json='{"code": "OK"}')

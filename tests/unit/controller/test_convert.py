@@ -98,6 +98,7 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
         current_step_id="pay",
         iteration=4,
         stopped_at=NOW,
+        pause_requested=True,
         result=RESULT,
     )
     kept = StoredArtifact(
@@ -113,7 +114,7 @@ def test_every_field_of_an_execution_and_its_result_arrives() -> None:
     )
     detailed = convert.detailed_to_pb(Detailed(record, {"item": "tea"}, [kept]))
     # `successful` is false in a failing step, and true beside it in the result; a stored artifact is a file, no text.
-    assert unset(detailed) == ["result.steps.successful", "artifacts.artifact.inline_text", "pause_requested"]
+    assert unset(detailed) == ["result.steps.successful", "artifacts.artifact.inline_text"]
     assert json.loads(detailed.input_values_json) == {"item": "tea"}
 
 

@@ -15,7 +15,9 @@ from droidfleet_controller.dispatch.states import TERMINAL, ExecutionState
 from droidfleet_shared.bus.messages import (
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRejected,
     ExecutionStarted,
     StepFinished,
@@ -28,8 +30,11 @@ from unit.controller.builders import NOW, execution
 S = ExecutionState
 
 
-def history(*, steps: int, end: StepCode | str | None, attempt: int = 1) -> list[Event]:
-    """What an agent reports of one attempt, in order. ``end``: the code of a result or a rejection; None: not yet."""
+def history(
+    *, steps: int, end: StepCode | str | None, attempt: int = 1, holds: int = 0, held: bool = False
+) -> list[Event]:
+    """What an agent reports of one attempt, in order. ``end``: the code of a result or a rejection; None: not yet.
+    ``holds``: how often it was held before its steps, and went on; ``held``: it is held at the end."""
     events: list[Event] = []
 
     def base() -> dict[str, object]:
@@ -47,7 +52,12 @@ def history(*, steps: int, end: StepCode | str | None, attempt: int = 1) -> list
     events.append(ExecutionStarted.model_validate(base()))
     for number in range(steps):
         events.append(StepStarted.model_validate({**base(), "step_id": f"back-{number}", "path": f"/steps/{number}"}))
+        if number < holds:
+            events.append(ExecutionPaused.model_validate({**base(), "step_id": f"back-{number}"}))
+            events.append(ExecutionContinued.model_validate({**base(), "step_id": f"back-{number}"}))
         events.append(StepFinished.model_validate({**base(), "result": step_result(f"back-{number}").model_dump()}))
+    if held:
+        events.append(ExecutionPaused.model_validate(base()))
     if end is not None:
         result = task_result("phone-01", "x-1", code=end, steps=steps)
         events.append(ExecutionFinished.model_validate({**base(), "result": result.model_dump()}))
@@ -74,6 +84,8 @@ def essence(record: Execution) -> tuple[object, ...]:
 histories = st.builds(
     history,
     steps=st.integers(0, 4),
+    holds=st.integers(0, 2),
+    held=st.booleans(),
     end=st.sampled_from(
         [None, StepCode.OK, StepCode.TARGET_AMBIGUOUS, StepCode.CANCELLED, StepCode.TASK_TIMEOUT, "INVALID_TASK"]
     ),
@@ -128,6 +140,24 @@ def test_progress_names_the_step_that_is_under_way() -> None:
     between = replay(events[:4], execution())
     assert (between.current_step_id, between.steps_done) == ("", 1)
     assert replay(events[:5], execution()).current_step_id == "back-1"
+
+
+def test_held_it_is_paused_and_its_bound_counts_from_there() -> None:
+    events = history(steps=1, end=None, holds=1)
+    asked = replace(execution(), pause_requested=True, reason="PAUSE_REQUESTED: look")
+    paused = replay(events[:4], asked)
+    assert (paused.state, paused.reason) == (S.PAUSED, "PAUSE_REQUESTED: look")
+    assert (paused.current_step_id, paused.counts_from) == ("back-0", NOW)
+    assert replay(events[4:5], paused).state is S.RUNNING
+
+
+def test_news_from_before_the_hold_does_not_end_it() -> None:
+    events = history(steps=1, end=None, holds=1)
+    assert replay([events[3], *events[:3]], execution()).state is S.PAUSED
+
+
+def test_a_held_execution_can_end() -> None:
+    assert replay(history(steps=1, end=StepCode.CANCELLED, held=True), execution()).state is S.CANCELLED
 
 
 @pytest.mark.parametrize("state", [S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TIMED_OUT, S.EXPIRED, S.REJECTED])

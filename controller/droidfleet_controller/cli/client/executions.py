@@ -109,3 +109,15 @@ class ExecutionCalls(Channel):
         request = execution_pb2.CancelExecutionRequest(execution_id=execution_id, reason=reason)
         with self.errors():
             return self._executions.CancelExecution(request, timeout=CALL_S, metadata=self.metadata).execution
+
+    def pause(self, execution_id: str, *, reason: str = "") -> execution_pb2.Execution:
+        """Asks for an execution to be held."""
+        request = execution_pb2.PauseExecutionRequest(execution_id=execution_id, reason=reason)
+        with self.errors():
+            return self._executions.PauseExecution(request, timeout=CALL_S, metadata=self.metadata).execution
+
+    def resume(self, execution_id: str) -> execution_pb2.Execution:
+        """Lets an execution go on."""
+        request = execution_pb2.ResumeExecutionRequest(execution_id=execution_id)
+        with self.errors():
+            return self._executions.ResumeExecution(request, timeout=CALL_S, metadata=self.metadata).execution

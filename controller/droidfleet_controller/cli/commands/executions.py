@@ -221,3 +221,49 @@ def cancel_execution(
         note(f"{item.execution_id} on {item.device}: {documents.state_of(item)}")
     else:
         note(f"{item.execution_id} on {item.device}: {documents.state_of(item)}, asked to end at its next step.")
+
+
+@app.command("pause")
+def pause_execution(
+    execution_id: ExecutionId,
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "",
+    output: OutputOption = Output.TABLE,
+    api: ApiOption = DEFAULT_API,
+) -> None:
+    """Hold an execution.
+
+    One that runs is PAUSED at its next step or in its wait, when its agent says so.
+    One that has not begun does not begin; its time to start goes on.
+
+    \b
+    Examples:
+      droidfleet execution pause ID --reason "look at the screen"
+    """
+    with ControllerClient(api) as client:
+        item = client.pause(execution_id, reason=reason)
+    _say(item, "PAUSED", "asked to pause at its next step", output)
+
+
+@app.command("resume")
+def resume_execution(
+    execution_id: ExecutionId, *, output: OutputOption = Output.TABLE, api: ApiOption = DEFAULT_API
+) -> None:
+    """Let an execution go on that was paused.
+
+    \b
+    Examples:
+      droidfleet execution resume ID
+    """
+    with ControllerClient(api) as client:
+        item = client.resume(execution_id)
+    _say(item, "RUNNING", "asked to go on", output)
+
+
+def _say(item: execution_pb2.Execution, there: str, asked: str, output: Output) -> None:
+    """What became of an order: it stands where it was to (``there``), or is asked to."""
+    standing = documents.state_of(item)
+    if output is not Output.TABLE:
+        emit(documents.execution_document(item), output)
+    else:
+        note(f"{item.execution_id} on {item.device}: {standing}{'' if standing == there else f', {asked}'}.")
