@@ -288,7 +288,13 @@ class Schedules:
             raise InvalidInputError("BAD_REQUEST_ID", f"at most {MAX_REQUEST_ID} characters.")
         stored = await self._named(schedule)
         key = f"{stored.schedule_id}/{request_id or self._new_id('q')}"
-        spec = await self._database.run(lambda connection: secrets.whole(connection, stored))
+
+        def read(connection: Connection) -> tuple[tuple[Rollout, str] | None, RolloutSpec]:
+            return stored_rollouts.by_request(connection, key), secrets.whole(connection, stored)
+
+        before, spec = await self._database.run(read)
+        if before is not None:  # also where it could not begin any more
+            return before[0].rollout_id
         prepared = await self._rollouts.prepare(spec)
         now = self._clock.now()
 

@@ -185,6 +185,13 @@ async def test_the_same_request_runs_it_once(parts: Scheduling) -> None:
     assert len(parts.rollouts.adopted) == 2
 
 
+async def test_the_same_request_gets_the_same_rollout_where_none_could_begin_any_more(parts: Scheduling) -> None:
+    await parts.create()
+    first = await parts.schedules.run_now("nightly", request_id="q-1", actor="test")
+    parts.rollouts.refuse["tea"] = InvalidInputError("INVALID_ROLLOUT", "group `berlin` is empty")
+    assert await parts.schedules.run_now("nightly", request_id="q-1", actor="test") == first
+
+
 async def test_a_rollout_that_cannot_begin_now_is_said(parts: Scheduling) -> None:
     await parts.create()
     parts.rollouts.refuse["tea"] = InvalidInputError("INVALID_ROLLOUT", "group `berlin` is empty")
