@@ -20,6 +20,8 @@ from droidfleet_shared.bus.port import Bus
 from droidfleet_shared.errors import NotFoundError
 from droidfleet_shared.protocol.pointers import Json
 
+LEFT = "AGENT_ENDED: its agent was ended in order and has left it; the next process of the agent goes on with it."
+
 
 @dataclass(frozen=True, slots=True)
 class Detailed:
@@ -99,9 +101,14 @@ class Executions:
 
     def explained(self, execution: Execution) -> Execution:
         """The execution with the reason of its waiting, where it waits and none is recorded."""
-        if execution.reason or execution.state not in {ExecutionState.QUEUED, ExecutionState.ASSIGNED}:
-            return execution
         device = self._registry.find(execution.device)
+        if execution.reason:
+            return execution
+        if execution.state in {ExecutionState.RUNNING, ExecutionState.PAUSED}:
+            left = device is not None and device.has_left(execution.execution_id)
+            return replace(execution, reason=LEFT) if left else execution
+        if execution.state not in {ExecutionState.QUEUED, ExecutionState.ASSIGNED}:
+            return execution
         state = self._registry.state(device) if device else DeviceState.OFFLINE
         reason = waiting_reason(execution.state, device=state, broker=self._bus.connected)
         return replace(execution, reason=reason)

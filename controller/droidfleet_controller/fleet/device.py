@@ -49,6 +49,11 @@ class Device:
         """How long nothing was heard although something could have been; ``hearing_since``: since when it could."""
         return now - max(self.last_seen_at, hearing_since)
 
+    def has_left(self, execution_id: str) -> bool:
+        """Whether the agent ended in order in the middle of this execution, and is not back."""
+        beat = self.heartbeat
+        return beat.leaving and beat.running is not None and beat.running.execution_id == execution_id
+
     def state(self, now: datetime, *, heartbeat: timedelta) -> DeviceState:
         """The state at ``now``, with a heartbeat expected every ``heartbeat``."""
         silent = now - self.last_seen_at >= MISSED_HEARTBEATS * heartbeat

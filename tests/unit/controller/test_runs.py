@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_controller.dispatch.reading import waiting_reason
+from droidfleet_controller.dispatch.reading import LEFT, waiting_reason
 from droidfleet_controller.dispatch.runs import TaskRef
 from droidfleet_controller.dispatch.states import ExecutionState
 from droidfleet_controller.fleet.device import DeviceState
-from droidfleet_shared.bus.messages import WINDOW, PhoneState
+from droidfleet_shared.bus.messages import WINDOW, ExecutionRef, PhoneState
 from droidfleet_shared.errors import ConflictError, DroidfleetError, InvalidInputError, NotFoundError
 from droidfleet_shared.protocol.validate import validate_task
 from support.controller import document
 from unit.controller.builders import beat
 from unit.controller.dispatching import HEARTBEAT_S, dispatching
+from unit.controller.said import accepted, started
 
 S = ExecutionState
 
@@ -193,6 +194,20 @@ async def test_a_phone_that_is_unplugged_is_the_reason_of_waiting(tmp_path: Path
         begun = await dispatch.run("phone-01")
         found = await dispatch.get(begun.executions[0].execution_id)
         assert found.reason.startswith("PHONE_OFFLINE: ")
+
+
+async def test_what_an_agent_left_as_it_ended_says_who_goes_on_with_it(tmp_path: Path) -> None:
+    async with dispatching(tmp_path) as dispatch:
+        execution_id = (await dispatch.run("phone-01")).executions[0].execution_id
+        await dispatch.deliver(accepted(execution_id), started(execution_id))
+        running = ExecutionRef(execution_id=execution_id, attempt=1)
+        await dispatch.heard(beat(running=running))
+        assert (await dispatch.get(execution_id)).reason == ""
+        await dispatch.heard(beat(running=running).model_copy(update={"leaving": True}))
+        found = await dispatch.get(execution_id)
+        assert (found.state, found.reason) == (S.RUNNING, LEFT)
+        await dispatch.heard(beat())
+        assert (await dispatch.get(execution_id)).reason == ""
 
 
 def test_an_execution_that_should_start_right_away_has_no_reason_to_wait() -> None:
