@@ -297,7 +297,7 @@ class Runner:
             connection,
             prepared,
             now=now,
-            request_id=f"{schedule.schedule_id}@{intended_at.isoformat()}",
+            request_id="",  # the occurrence tells repetitions, and no request of somebody else is in its way
             actor=_actor(schedule),
             schedule_id=schedule.schedule_id,
             intended_at=intended_at,

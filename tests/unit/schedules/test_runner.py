@@ -52,6 +52,20 @@ async def test_it_begins_once_however_often_one_looks(parts: Scheduling) -> None
     assert len(await parts.stored_rollouts()) == 1
 
 
+async def test_a_request_id_of_somebody_else_is_in_nobodys_way(parts: Scheduling) -> None:
+    view = await parts.create(**HOURLY)
+    at_one = utc("2027-03-01 13:00")
+    prepared = await parts.rollouts.prepare(view.schedule.spec.rollout)
+    request_id = f"{view.schedule.schedule_id}@{at_one.isoformat()}"
+    await parts.database.run(
+        lambda connection: parts.rollouts.create(
+            connection, prepared, now=at_one, request_id=request_id, actor="somebody"
+        )
+    )
+    await at(parts, "01 13:00")
+    assert await parts.became() == {"01 13:00": "STARTED"}
+
+
 async def test_the_timer_is_set_for_the_next_one(parts: Scheduling) -> None:
     view = await parts.create(**HOURLY)
     await parts.look()
