@@ -96,6 +96,21 @@ def test_device_document_keeps_its_shape(droidfleet: Command, fleet: FakeFleet) 
     }
 
 
+@pytest.mark.parametrize(
+    ("offset_s", "milliseconds", "words"),
+    [(86_400.04, 86_400_040, "86400.0 s ahead"), (-3.2, -3_200, "3.2 s behind"), (-0.02, -20, "right")],
+)
+def test_a_device_shows_how_far_its_hosts_clock_is_off(
+    droidfleet: Command, fleet: FakeFleet, offset_s: float, milliseconds: int, words: str
+) -> None:
+    fleet.devices = [device("phone-01")]
+    fleet.devices[0].clock_offset_seconds = offset_s
+    shown = json.loads(droidfleet("devices", "show", "phone-01", "-o", "json").out)
+    assert shown["clockOffsetMs"] == milliseconds
+    [line] = [line for line in droidfleet("devices", "show", "phone-01").out.splitlines() if "Clock" in line]
+    assert line.split("Clock")[1].strip(" │|") == words
+
+
 def test_yaml_holds_the_same_document_as_json(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.executions = [ambiguous()]
     as_json = json.loads(droidfleet("execution", "show", "x", "-o", "json").out)
