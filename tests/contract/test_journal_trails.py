@@ -20,9 +20,11 @@ from support.journals import (
     accepted,
     artifact,
     begun,
+    continued,
     decision,
     ended,
     finished,
+    paused,
     resumed,
     started,
     step_end,
@@ -114,6 +116,18 @@ async def test_only_what_began_is_gone_on_with(journal: Journal) -> None:
     for ref in (A, B):
         with pytest.raises(IllegalMoveError):
             await journal.append(ref, resumed(ref))
+
+
+async def test_what_runs_is_held_and_goes_on_in_turns(journal: Journal) -> None:
+    await begun(journal, A)
+    with pytest.raises(IllegalMoveError):
+        await journal.append(A, continued(A))
+    await journal.append(A, paused(A))
+    with pytest.raises(IllegalMoveError):
+        await journal.append(A, paused(A))
+    assert (await _only(journal)).paused
+    await journal.append(A, continued(A))
+    assert not (await _only(journal)).paused
 
 
 async def test_past_its_bound_in_bytes_nothing_is_taken_on_until_something_is_forgotten(open_journal: Open) -> None:

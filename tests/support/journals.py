@@ -15,7 +15,9 @@ from droidfleet_shared.bus.messages import (
     ArtifactStored,
     Event,
     ExecutionAccepted,
+    ExecutionContinued,
     ExecutionFinished,
+    ExecutionPaused,
     ExecutionRef,
     ExecutionRejected,
     ExecutionResumed,
@@ -223,3 +225,15 @@ async def begun(journal: Journal, ref: ExecutionRef) -> None:
     """Takes an attempt on and begins it, with the first entry of its trail."""
     await take_on(journal, ref)
     await journal.append(ref, started(ref), trail=BEGAN)
+
+
+def paused(ref: ExecutionRef) -> Make:
+    return lambda sequence: ExecutionPaused(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW
+    )
+
+
+def continued(ref: ExecutionRef) -> Make:
+    return lambda sequence: ExecutionContinued(
+        agent="phone", execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=NOW
+    )

@@ -36,6 +36,11 @@ class RunClock(Clock):
     def uptime(self) -> Uptime:
         return self._clock.uptime()
 
+    @property
+    def standing_s(self) -> float:
+        """Since when it stands still."""
+        return 0.0 if self._since is None else self._clock.monotonic() - self._since
+
     @contextmanager
     def standing(self) -> Iterator[None]:
         """It stands still while the block lasts."""
@@ -63,10 +68,8 @@ async def hold(clock: RunClock, control: RunControl, observer: RunObserver, *, s
 
 
 async def _held(clock: RunClock, control: RunControl) -> None:
-    left_s = MAX_HOLD_S
     while control.pausing:
-        if left_s <= 0:
+        if clock.standing_s >= MAX_HOLD_S:
             control.cancel(f"it was held for {MAX_HOLD_S / 3600:.0f} hours, and nobody let it go on.")
         async with control.interruptible(may_leave=True):
             await clock.sleep(NOTICED_WITHIN_S)
-        left_s -= NOTICED_WITHIN_S

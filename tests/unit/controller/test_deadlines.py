@@ -9,6 +9,7 @@ import pytest
 
 from droidfleet_controller.dispatch.deadlines import (
     HEARD_MARGIN,
+    LONGEST_HOLD,
     RECHECK,
     RUN_MARGIN,
     START_GRACE,
@@ -22,6 +23,14 @@ from unit.controller.builders import EXPIRES, NOW, execution
 
 S = ExecutionState
 MOMENT = timedelta(seconds=1)
+
+
+def test_a_held_execution_has_a_day_and_then_its_bound_and_one_that_goes_on_its_bound() -> None:
+    later = NOW + timedelta(hours=5)
+    held = replace(execution(S.PAUSED, started_at=NOW), counts_from=later)
+    run = timedelta(seconds=held.bound_s) + RUN_MARGIN
+    assert first_check(held) == later + LONGEST_HOLD + run
+    assert first_check(replace(held, state=S.RUNNING)) == later + run
 
 
 def test_a_queued_execution_expires_at_its_expiry_and_not_before() -> None:
