@@ -90,7 +90,7 @@ async def test_what_is_accepted_while_the_broker_is_away_goes_out_when_it_is_bac
 async def test_a_controller_starts_without_its_broker_and_says_what_is_missing(
     tmp_path: Path, nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("droidfleet_controller.app.CONNECT_S", 0.5)
+    monkeypatch.setattr("droidfleet_controller.broker.admission.CONNECT_S", 0.5)
     data = tmp_path / "data"
     async with running_controller(data, nats=nats_server.url) as api, scripted_agent(nats_server.url, "phone-01"):
         pass

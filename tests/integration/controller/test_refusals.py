@@ -102,7 +102,7 @@ async def test_a_broker_that_cannot_carry_a_fleet_is_refused_at_the_start(
 async def test_another_server_on_the_brokers_port_is_waited_for_and_said_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("droidfleet_controller.app.CONNECT_S", 0.5)
+    monkeypatch.setattr("droidfleet_controller.broker.admission.CONNECT_S", 0.5)
 
     async def stranger(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
