@@ -11,6 +11,7 @@ from prometheus_client import Counter
 
 from droidfleet_controller.admin import checks, comparing, invariants, settle
 from droidfleet_controller.dispatch import deadlines, handover, reading
+from droidfleet_controller.fleet.query import BAD_QUERY
 from droidfleet_controller.metrics import Metrics
 from droidfleet_controller.rollouts.check import INVALID_ROLLOUT
 from droidfleet_controller.schedules.check import INVALID_SCHEDULE
@@ -42,7 +43,7 @@ def raised() -> set[str]:
                 match node.args:
                     case [ast.Constant(value=str(code)), *_] if re.fullmatch("[A-Z_]+", code):
                         found.add(code)
-    return (found | {INVALID_ROLLOUT, INVALID_SCHEDULE}) - INSIDE
+    return (found | {BAD_QUERY, INVALID_ROLLOUT, INVALID_SCHEDULE}) - INSIDE
 
 
 def test_every_setting_is_described_and_nothing_else() -> None:
