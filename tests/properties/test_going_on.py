@@ -30,8 +30,8 @@ from support.random_tasks import SEEDS, RandomTasks
 from support.runs import AGENT, task_of
 from support.screens import PACKAGE, dump, node, window
 
-RUNS = 1_500
-"""About half a minute on one core."""
+RUNS = 600
+"""About a quarter of a minute on one core."""
 
 MAX_LIVES = 12
 """Kills of one run: more than the worker allows, and a bound of the test."""
