@@ -16,7 +16,7 @@ from droidfleet_controller.dispatch.assign import Assigned
 from droidfleet_controller.dispatch.cancel import Withdrawal, Withdrawn, withdraw
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.dispatch.happenings import happening
-from droidfleet_controller.dispatch.states import ExecutionState
+from droidfleet_controller.dispatch.states import BEGUN, ExecutionState
 from droidfleet_controller.rollouts.planner.plan import Decided, Start, Withdraw
 from droidfleet_controller.rollouts.rollout import Rollout
 from droidfleet_controller.rollouts.states import RolloutState
@@ -25,8 +25,6 @@ from droidfleet_controller.store.events import AuditLine, FleetEvent
 
 CHUNK = 500
 """Executions that one transaction begins, or ends, at most: others wait for a fraction of a second only."""
-
-_BEGUN = frozenset({ExecutionState.RUNNING, ExecutionState.PAUSED})
 
 
 class OvertakenError(Exception):
@@ -86,7 +84,7 @@ def end_stragglers(connection: Connection, *, now: datetime) -> tuple[Withdrawn,
 def _withdrawals(connection: Connection, withdraws: Sequence[Withdraw]) -> list[Withdrawal]:
     gentle = [each.execution_id for each in withdraws if each.unless_begun]
     found = executions.find(connection, gentle) if gentle else {}
-    begun = {execution_id for execution_id, execution in found.items() if execution.state in _BEGUN}
+    begun = {execution_id for execution_id, execution in found.items() if execution.state in BEGUN}
     return [
         Withdrawal(each.execution_id, each.reason, fence=each.fence)
         for each in withdraws

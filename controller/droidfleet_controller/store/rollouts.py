@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, insert, or_, select, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
-from droidfleet_controller.dispatch.states import LIVE, ExecutionState
+from droidfleet_controller.dispatch.states import BEGUN, LIVE, ExecutionState
 from droidfleet_controller.rollouts.rollout import (
     Decision,
     Member,
@@ -223,9 +223,10 @@ def ended_unnoticed(connection: Connection, rollout_id: str) -> list[Execution]:
 
 def still_running(connection: Connection, *, limit: int) -> list[tuple[str, RolloutState, str]]:
     """Executions that nobody has asked to end although their rollout has been ended: execution, the rollout's state and
-    its reason."""
+    its reason. What has begun on members that left is let go on."""
     live = [state.value for state in LIVE]
     aborted = rollouts.c.state == RolloutState.ABORTED.value
+    all_left = rollouts.c.reason_code == ReasonCode.MEMBERS_GONE.value
     query = (
         select(executions.c.execution_id, rollouts.c.state, rollouts.c.reason)
         .join(rollouts, rollouts.c.rollout_id == executions.c.run_id)
@@ -234,6 +235,7 @@ def still_running(connection: Connection, *, limit: int) -> list[tuple[str, Roll
             executions.c.state.in_(live),
             rollouts.c.state.in_([state.value for state in ENDING]),
             or_(executions.c.cancel_requested.is_(False), aborted),
+            or_(~all_left, executions.c.state.not_in([state.value for state in BEGUN])),
         )
         .order_by(executions.c.number)
         .limit(limit)

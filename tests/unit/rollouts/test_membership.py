@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from droidfleet_controller.fleet.labels import Changes
 from droidfleet_controller.rollouts.following import COMPARE
-from droidfleet_controller.rollouts.states import Outcome
+from droidfleet_controller.rollouts.states import Outcome, ReasonCode
 from droidfleet_shared.bus.messages import ExecutionRef
 from unit.controller.builders import beat
 from unit.rollouts.rolling import Rolling, phones, rolling, settle, spec
@@ -51,3 +52,18 @@ async def look(fleet: Rolling) -> None:
     """What the planner's clock does each second."""
     fleet.rollouts._following.look()
     await fleet.settle()
+
+
+async def test_what_has_begun_on_the_last_phone_that_left_goes_on_through_a_restart(tmp_path: Path) -> None:
+    async with rolling(tmp_path, *phones(1)) as fleet:
+        await fleet.labels.change(["phone-01"], Changes(set={"site": "berlin"}), actor="test")
+        text = spec(target={"query": "site=berlin"}, membership="CONTINUOUS")
+        rollout_id = (await fleet.start(text)).rollout.rollout_id
+        await fleet.begin(*(await fleet.live(rollout_id)).values())
+        await fleet.labels.change(["phone-01"], Changes(set={}, remove=("site",)), actor="test")
+        await look(fleet)
+        assert (await fleet.view(rollout_id)).rollout.reason_code is ReasonCode.MEMBERS_GONE
+        again = fleet.second()
+        await again._following._load()
+        await settle(again)
+        assert not (await fleet.live(rollout_id))["phone-01"].cancel_requested
