@@ -18,6 +18,9 @@ from droidfleet_shared.protocol.wording import listed, name
 
 INVALID_ROLLOUT = "INVALID_ROLLOUT"
 
+MAX_CODE = 64
+"""Characters of a failure code. Gates are shown with their codes, in each answer about a rollout."""
+
 _ONE_TARGET = "Choose one of `devices`, `group` and `query`."
 
 
@@ -54,10 +57,14 @@ def _target(target: Target) -> Iterator[SpecIssue]:
 
 def _gates(waves: Sequence[Wave]) -> Iterator[SpecIssue]:
     for position, wave in enumerate(waves):
+        path = f"/waves/{position}/gate/maxFailuresByCode"
         for code in wave.gate.max_failures_by_code:
+            if not 1 <= len(code) <= MAX_CODE:
+                message = f"{name(code)} is no code of a failure: expected 1 to {MAX_CODE} characters"
+                yield SpecIssue(path, IssueCode.BAD_VALUE, message, f"For example {name(StepCode.OUTCOME_UNKNOWN)}.")
+                continue
             near = nearest(code.upper(), StepCode, cutoff=0.8)
             if near is not None and near != code:
-                path = f"/waves/{position}/gate/maxFailuresByCode"
                 message = f"no failure has the code {name(code)}, so this limits nothing"
                 yield SpecIssue(path, IssueCode.BAD_VALUE, message, f"Did you mean {name(near)}?")
 

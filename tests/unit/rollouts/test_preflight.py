@@ -75,6 +75,12 @@ def found(issues: list[SpecIssue]) -> Found:
             "BAD_VALUE",
             "OUTCOME_UNKNWON",
         ),
+        (
+            {"waves": [{"gate": {"maxFailuresByCode": {"X" * 1_000_000: 0}}}]},
+            "/waves/0/gate/maxFailuresByCode",
+            "BAD_VALUE",
+            "1 to 64 characters",
+        ),
         ({"inputs": {"item": "tea"}}, "/inputs/item", "UNKNOWN_INPUT", "item"),
     ],
 )
