@@ -7,7 +7,8 @@ the value that was read. Whoever comes second, another controller or this one af
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
@@ -125,7 +126,8 @@ class Runner:
         now = self._clock.now()
         seen = await self._database.run(lambda connection: self._see(connection, now))
         for occurrence in seen.stops:
-            await self._close(occurrence)
+            with _apart(occurrence.schedule_id):
+                await self._close(occurrence)
         if len(seen.stops) == MAX_STOPS:
             self.wake()
         for schedule in seen.changed:
@@ -135,10 +137,8 @@ class Runner:
             self._timer.clear(gone)
         for schedule_id, entry in list(self._entries.items()):
             if schedule_id in seen.with_queued or (entry.begins_at is not None and entry.begins_at <= now):
-                try:
+                with _apart(schedule_id):
                     await self._work(entry)
-                except UnavailableError as error:
-                    log.warning("schedule_delayed", schedule_id=schedule_id, code=error.code, message=error.message)
         stop = await self._database.run(schedules.next_stop)
         if stop is not None:
             self._timer.set(_STOP, stop)
@@ -147,10 +147,15 @@ class Runner:
         marks = schedules.marks(connection)
         known = {key: (each.schedule.version, each.schedule.decided_until) for key, each in self._entries.items()}
         changed = [key for key, mark in marks.items() if known.get(key) != mark]
-        found = (schedules.get(connection, key) for key in changed)
+        found: list[Schedule] = []
+        for key in changed:
+            with _apart(key):
+                schedule = schedules.get(connection, key)
+                if schedule is not None:
+                    found.append(schedule)
         return _Seen(
             ids=frozenset(marks),
-            changed=[each for each in found if each is not None],
+            changed=found,
             with_queued=schedules.with_queued(connection),
             stops=schedules.due_stops(connection, now, limit=MAX_STOPS),
         )
@@ -233,25 +238,26 @@ class Runner:
             case Settle():
                 await self._settle(step.occurrence)
             case Begin():
-                for rollout_id in step.cancel:
-                    await self._rollouts.end(
-                        rollout_id,
-                        reason_code=ReasonCode.REPLACED,
-                        reason="The next occurrence of its schedule has come.",
-                        actor=_actor(schedule),
-                    )
-                await self._begin(schedule, step.timed)
+                await self._begin(schedule, step.timed, instead_of=step.cancel)
             case BeginQueued():
                 await self._begin_queued(schedule, step.occurrence)
             case _ as unreachable:
                 assert_never(unreachable)
 
-    async def _begin(self, schedule: Schedule, timed: Timed) -> None:
+    async def _begin(self, schedule: Schedule, timed: Timed, *, instead_of: Sequence[str]) -> None:
         prepared = await self._prepare(schedule)
         now = self._clock.now()
         if not isinstance(prepared, Prepared):
             await self._record(schedule, (policy.failed(schedule, timed, prepared, now),))
             return
+        # Only what can begin takes the place of what goes on.
+        for rollout_id in instead_of:
+            await self._rollouts.end(
+                rollout_id,
+                reason_code=ReasonCode.REPLACED,
+                reason="The next occurrence of its schedule has come.",
+                actor=_actor(schedule),
+            )
 
         def write(connection: Connection) -> Rollout:
             rollout = self._create(connection, schedule, prepared, timed.at, now)
@@ -369,3 +375,14 @@ def _event(schedule: Schedule, occurrence: Occurrence) -> FleetEvent:
 
 def _actor(schedule: Schedule) -> str:
     return f"schedule {schedule.spec.name}"
+
+
+@contextmanager
+def _apart(schedule_id: str) -> Iterator[None]:
+    """What one schedule does to us must not hold up the others; the next look tries it again."""
+    try:
+        yield
+    except UnavailableError as error:
+        log.warning("schedule_delayed", schedule_id=schedule_id, code=error.code, message=error.message)
+    except Exception:
+        log.exception("schedule_undecidable", schedule_id=schedule_id)

@@ -26,7 +26,6 @@ from droidfleet_controller.store.migrate import migrate
 from droidfleet_controller.store.schema import rollouts as rollout_table
 from droidfleet_controller.store.schema import run_values
 from droidfleet_shared.clock import Clock
-from droidfleet_shared.errors import DroidfleetError
 from unit.schedules.documents import NOW, document
 
 SECRET_INPUTS = frozenset({"pin"})
@@ -83,7 +82,7 @@ class PlainRollouts:
         self.prepared: list[RolloutSpec] = []
         self.adopted: list[str] = []
         self.ended: list[tuple[str, ReasonCode]] = []
-        self.refuse: dict[str, DroidfleetError] = {}
+        self.refuse: dict[str, Exception] = {}
 
     async def prepare(self, spec: RolloutSpec) -> Prepared:
         self.prepared.append(spec)

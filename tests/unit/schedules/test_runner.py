@@ -138,6 +138,15 @@ async def test_an_overlap_takes_the_place_of_what_goes_on(parts: Scheduling) -> 
     assert (await parts.history())[-1].rollout_id == second
 
 
+async def test_what_cannot_begin_takes_nobodys_place(parts: Scheduling) -> None:
+    await parts.create(**HOURLY, overlap="CANCEL_RUNNING")
+    await at(parts, "01 13:00")
+    parts.rollouts.refuse["tea"] = NotFoundError("TASK_NOT_FOUND", "no task `tea` is stored")
+    await at(parts, "01 14:00")
+    assert parts.rollouts.ended == []
+    assert await parts.became() == {"01 13:00": "STARTED", "01 14:00": "FAILED"}
+
+
 async def test_an_overlap_may_be_allowed(parts: Scheduling) -> None:
     await parts.create(**HOURLY, overlap="ALLOW")
     await at(parts, "01 13:00")
@@ -215,10 +224,15 @@ async def test_a_rollout_that_cannot_begin_just_now_is_tried_again(parts: Schedu
     assert await parts.became() == {"01 13:00": "STARTED"}
 
 
-async def test_one_schedule_that_cannot_begin_does_not_hold_up_the_others(parts: Scheduling) -> None:
+@pytest.mark.parametrize(
+    "trouble", [UnavailableError("DATABASE_UNAVAILABLE", "the disk is full"), RuntimeError("a defect")]
+)
+async def test_one_schedule_that_cannot_begin_does_not_hold_up_the_others(
+    parts: Scheduling, trouble: Exception
+) -> None:
     await parts.create(**HOURLY)
     await parts.create(**HOURLY, name="other", rollout={"task": "coffee", "target": {"devices": ["phone-02"]}})
-    parts.rollouts.refuse["tea"] = UnavailableError("DATABASE_UNAVAILABLE", "the disk is full")
+    parts.rollouts.refuse["tea"] = trouble
     await at(parts, "01 13:00")
     assert (await parts.became(), await parts.became("other")) == ({}, {"01 13:00": "STARTED"})
 
