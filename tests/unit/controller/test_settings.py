@@ -29,6 +29,7 @@ def test_every_setting_can_stand_in_the_environment(name: str) -> None:
         "nats": "nats://127.0.0.1:4",
         "heartbeat_s": "2.5",
         "artifact_quota_mb": "100",
+        "retry_budget_percent": "20",
         "tls_cert": "/c",
         "tls_key": "/k",
     }
