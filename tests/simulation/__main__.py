@@ -7,13 +7,11 @@ every process.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from simulation.many import verdicts
 from simulation.world import Verdict, live_through
 
 HASH_SEED = "PYTHONHASHSEED"
@@ -54,8 +52,8 @@ def _simulate(first: int, count: int, *, jobs: int, digests: bool) -> int:
     started = told = time.monotonic()
     failed: list[Verdict] = []
     virtual_s = 0.0
-    with _verdicts(range(first, first + count), jobs) as verdicts:
-        for done, verdict in enumerate(verdicts, 1):
+    with verdicts(range(first, first + count), jobs) as found:
+        for done, verdict in enumerate(found, 1):
             virtual_s += verdict.seconds
             if digests:
                 print(verdict.seed, verdict.digest)
@@ -70,15 +68,6 @@ def _simulate(first: int, count: int, *, jobs: int, digests: bool) -> int:
     taken_s = time.monotonic() - started
     _tell(f"{count} worlds of {virtual_s / 3600:.1f} hours in {taken_s:.0f} s: {len(failed)} failed")
     return 1 if failed else 0
-
-
-@contextmanager
-def _verdicts(seeds: range, jobs: int) -> Iterator[Iterator[Verdict]]:
-    if jobs == 1:
-        yield map(live_through, seeds)
-        return
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield pool.imap(live_through, seeds, chunksize=4)
 
 
 def _tell_failure(verdict: Verdict, *, shown: bool) -> None:

@@ -47,6 +47,7 @@ class Operators:
     def __init__(self, world: World) -> None:
         self._world = world
         self.runs: dict[str, str] = {}
+        self._prepared = False
 
     async def run(self) -> None:
         """Until every command is carried out."""
@@ -56,7 +57,7 @@ class Operators:
 
     async def _give(self, command: Command) -> None:
         await asyncio.sleep(command.at_s)
-        if isinstance(command, RolloutCommand | GroupCommand):
+        if isinstance(command, RolloutCommand | GroupCommand) and not self._prepared:
             await self._patiently(self._prepare)
         await self._patiently(lambda controller: self._ask(controller, command))
 
@@ -83,12 +84,13 @@ class Operators:
 
     async def _prepare(self, controller: Controller) -> None:
         """The tasks and the group that rollouts name; nothing happens where they are there."""
-        for text in TASKS:
-            await controller.library.save(text, actor="simulation")
         try:
             controller.groups.get(GROUP)
         except NotFoundError:
             await controller.groups.create(GROUP, devices=self._world.scenario.phones, actor="simulation")
+        for text in TASKS:
+            await controller.library.save(text, actor="simulation")
+        self._prepared = True
 
     async def end_rollouts(self) -> None:
         """Cancels what waits for a person, so that the world can come to an end."""

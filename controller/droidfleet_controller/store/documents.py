@@ -159,11 +159,15 @@ def settle_receipts(connection: Connection, applied: Mapping[str, int]) -> set[s
     _SETTLE.write(connection, list(applied.items()))
     waiting: set[str] = set()
     for some in chunks(applied):
-        query = select(receipts.c.agent).where(receipts.c.agent.in_(some), receipts.c.generation == 0)
-        waiting.update(connection.execute(query.distinct()).scalars())
+        waiting.update(connection.execute(_WAITING, {"agents": some}).scalars())
     return waiting
 
 
+_WAITING = (
+    select(receipts.c.agent)
+    .where(receipts.c.agent.in_(bindparam("agents", expanding=True)), receipts.c.generation == 0)
+    .distinct()
+)
 _RECEIPT = (receipts.c.agent, receipts.c.execution_id, receipts.c.attempt)
 _KNOWN = KeyedRows(select(*_RECEIPT), tuple_(*_RECEIPT))
 _OWE = ManyRows(insert(receipts), ("agent", "execution_id", "attempt", "generation"))

@@ -81,6 +81,12 @@ _PLACED = (
     .where(executions.c.device.in_(bindparam("devices", expanding=True)), executions.c.check_at.is_not(None))
     .subquery()
 )
+_DUE = (
+    select(*_COLUMNS)
+    .where(executions.c.check_at <= bindparam("now"))
+    .order_by(executions.c.check_at)
+    .limit(bindparam("limit"))
+)
 _LINES = (
     select(*(column for column in _PLACED.c if column.name not in {"number", "place"}))
     .where((_PLACED.c.state != ExecutionState.QUEUED.value) | (_PLACED.c.place <= bindparam("limit")))
@@ -213,8 +219,7 @@ def fenced(connection: Connection, devices: Iterable[str]) -> list[Execution]:
 
 def due(connection: Connection, now: datetime, *, limit: int) -> list[Execution]:
     """Live executions whose time of checking has come, the longest overdue first."""
-    query = select(*_COLUMNS).where(executions.c.check_at <= now).order_by(executions.c.check_at).limit(limit)
-    return [_execution(row) for row in connection.execute(query)]
+    return [_execution(row) for row in connection.execute(_DUE, {"now": now, "limit": limit})]
 
 
 def backlog(connection: Connection, devices: Sequence[str]) -> dict[str, int]:
