@@ -33,6 +33,8 @@ def verdicts(seeds: range, jobs: int) -> Iterator[Iterator[Verdict]]:
 def _live_through(seed: int) -> Verdict:
     # A world is a web of references that ends as a whole: looking for rubbish while it lives costs a third of its time.
     gc.disable()
+    if not gc.get_freeze_count():
+        gc.freeze()  # the programs themselves are no rubbish
     verdict = live_through(seed)
     if seed % COLLECT_EVERY == 0:
         gc.collect()

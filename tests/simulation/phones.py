@@ -60,6 +60,7 @@ class SimPhone(MemoryPhone):
                     raise PhoneUnavailableError("PHONE_UNAVAILABLE", f"{self._serial} dropped the connection.")
                 case _:
                     return False
+        self._truth.sent(self._serial, name)
         # Once sent it happens, also when who sent it is gone by then.
         asyncio.get_running_loop().call_later(takes_s * self._random.random(), self._happen, name, effect)
         in_time = await self._answer_in_time(takes_s, deadline)
@@ -68,7 +69,7 @@ class SimPhone(MemoryPhone):
         return True
 
     def _happen(self, name: tuple[str, int] | None, effect: Callable[[], None]) -> None:
-        self._truth.acted(self._serial, name)
+        self._truth.touched(self._serial, name)
         effect()
 
 

@@ -96,7 +96,7 @@ class Stages:
         self._decisions = 0
         self.stages: dict[str, Stage] = {}
         ledger.on_created = self._created
-        ledger.truth.on_announced = self._announced
+        ledger.truth.on_sent = self._sent
 
     def going_on(self) -> list[Stage]:
         """Those that have not ended."""
@@ -107,8 +107,8 @@ class Stages:
         if stage is not None:
             stage.fresh.append(entry)
 
-    def _announced(self, execution_id: str) -> None:
-        """Something is about to touch a phone: no later try of the same phone may exist, unless that does no harm."""
+    def _sent(self, execution_id: str) -> None:
+        """Something touches a phone: no later try of the same phone may exist, unless that does no harm."""
         entry = self._ledger.entries[execution_id]
         stage = self.stages.get(entry.run_id)
         if stage is None or stage.repeatable:

@@ -19,7 +19,7 @@ AttemptKey = tuple[str, int]
 @dataclass(slots=True)
 class Ran:
     """An attempt that began. ``code``: of its result, empty while it runs or when its agent died with it; ``actions``:
-    what reached the phone; ``announced``: what was about to be sent to it."""
+    what was sent to the phone; ``announced``: what was about to be."""
 
     phone: str
     began_at: float
@@ -37,7 +37,7 @@ class Truth:
     ran: dict[AttemptKey, Ran] = field(default_factory=dict)
     running: dict[str, AttemptKey] = field(default_factory=dict)
     idle_since: dict[str, float] = field(default_factory=dict)
-    on_announced: Callable[[str], None] = lambda _execution_id: None
+    on_sent: Callable[[str], None] = lambda _execution_id: None
 
     def wrote(self, phone: str, event: Event) -> None:
         """An agent has written an event into its journal."""
@@ -97,18 +97,21 @@ class Truth:
     def announced(self, ref: ExecutionRef) -> None:
         """The phone is about to be told to do something."""
         self.ran[key(ref)].announced += 1
-        self.on_announced(ref.execution_id)
 
-    def acted(self, phone: str, name: AttemptKey | None) -> None:
-        """An action reached the phone. ``name``: of the attempt that sent it."""
-        self.history.note(phone, f"is touched by {name[0] if name else 'nobody'}")
+    def sent(self, phone: str, name: AttemptKey | None) -> None:
+        """An action is on its way, and nothing stops it any more. ``name``: of the attempt that sent it."""
         if name is None:
-            self.history.finding(f"{phone} is touched while nothing runs")
+            self.history.finding(f"{phone} is told to do something while nothing runs")
             return
         ran = self.ran[name]
         self.history.expect(ran.announced > ran.actions, f"{name} acts on {phone} without having announced it")
         ran.actions += 1
+        self.on_sent(name[0])
+
+    def touched(self, phone: str, name: AttemptKey | None) -> None:
+        """It has arrived."""
+        self.history.note(phone, f"is touched by {name[0] if name else 'nobody'}")
 
     def may_have_acted(self, execution_id: str) -> bool:
         """Whether any attempt of an execution told its phone anything."""
-        return any(ran.announced for (each, _), ran in self.ran.items() if each == execution_id)
+        return any(ran.actions for (each, _), ran in self.ran.items() if each == execution_id)
