@@ -229,6 +229,12 @@ class World:
                 self.history.expect(counted == wave.members, f"{rollout_id}: {counted} of {wave.members} are counted")
             members = sum(wave.members for wave in view.waves)
             self.history.expect(members == len(stage.members), f"{rollout_id} has {members} in its waves")
+            asked = view.confirmation
+            missing = 0 if asked is None else asked.asked - asked.confirmed
+            gone = sum(host.gone for host in self.hosts.values())
+            self.history.expect(
+                missing <= gone, f"{rollout_id}: {missing} ends are not confirmed, {gone} hosts are gone"
+            )
             self.history.expect(stage.terminal or bool(view.waits), f"{rollout_id} is {stage.state} and says no wait")
 
     async def _name_what_does_not_rest(self) -> None:
