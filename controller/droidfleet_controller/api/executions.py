@@ -85,10 +85,10 @@ class ExecutionServicer(execution_pb2_grpc.ExecutionServiceServicer):
         limit = pages.size(request.page_size)
         before = pages.number_place(request.page_token, scope=scope)
         rows = await self._executions.page(wanted, before=before, limit=limit + 1)
-        shown, more = rows[:limit], len(rows) > limit
+        shown, token = pages.cut(rows, limit=limit, scope=scope, place=lambda each: each[0])
         return execution_pb2.ListExecutionsResponse(
             executions=[convert.execution_to_pb(execution) for _, execution in shown],
-            next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def WatchExecutions(

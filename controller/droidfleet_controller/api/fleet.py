@@ -61,10 +61,10 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
         after = pages.text_place(request.page_token, scope=scope)
         among = self._targets.matching(request.query) if request.query else None
         found = self._registry.page(after=after, limit=limit + 1, states=states, among=among)
-        shown, more = found[:limit], len(found) > limit
+        shown, token = pages.cut(found, limit=limit, scope=scope, place=lambda each: each.name)
         return fleet_pb2.ListDevicesResponse(
             devices=await self._devices(shown),
-            next_page_token=pages.encode(shown[-1].name, scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def GetDevice(self, request: fleet_pb2.GetDeviceRequest, context: Context) -> fleet_pb2.GetDeviceResponse:
@@ -95,10 +95,10 @@ class FleetServicer(fleet_pb2_grpc.FleetServiceServicer):
     async def ListGroups(self, request: fleet_pb2.ListGroupsRequest, context: Context) -> fleet_pb2.ListGroupsResponse:
         limit = pages.size(request.page_size)
         found = self._groups.page(after=pages.text_place(request.page_token, scope="groups"), limit=limit + 1)
-        shown, more = found[:limit], len(found) > limit
+        shown, token = pages.cut(found, limit=limit, scope="groups", place=lambda each: each.name)
         return fleet_pb2.ListGroupsResponse(
             groups=map(group_to_pb, shown),
-            next_page_token=pages.encode(shown[-1].name, scope="groups") if more else "",
+            next_page_token=token,
         )
 
     async def UpdateGroup(

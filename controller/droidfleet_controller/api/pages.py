@@ -9,13 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable, Sequence
 from hashlib import sha256
+from typing import TypeVar
 
 from droidfleet_shared.errors import InvalidInputError
 
 DEFAULT_SIZE = 100
 MAX_SIZE = 1_000
 _MARK_LENGTH = 8
+
+Item = TypeVar("Item")
 
 
 def size(asked: int) -> int:
@@ -27,6 +31,15 @@ def size(asked: int) -> int:
     if not 0 <= asked <= MAX_SIZE:
         raise InvalidInputError("BAD_PAGE_SIZE", f"page_size: 1 to {MAX_SIZE}, or 0 for {DEFAULT_SIZE}, not {asked}.")
     return asked or DEFAULT_SIZE
+
+
+def cut(
+    found: Sequence[Item], *, limit: int, scope: str, place: Callable[[Item], str | int]
+) -> tuple[Sequence[Item], str]:
+    """The page out of what was found, which is one more than ``limit`` where there is more, and the token of the next
+    page; empty at the end. ``place``: where an item stands in the list."""
+    shown = found[:limit]
+    return shown, encode(place(shown[-1]), scope=scope) if len(found) > limit else ""
 
 
 def encode(place: str | int, *, scope: str) -> str:

@@ -57,10 +57,10 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
         before = pages.number_place(request.page_token, scope=scope)
         wanted = RolloutFilter(states=states, schedule_id=request.schedule_id)
         rows = await self._rollouts.page(wanted, before=before, limit=limit + 1)
-        shown, more = rows[:limit], len(rows) > limit
+        shown, token = pages.cut(rows, limit=limit, scope=scope, place=lambda each: each[0])
         return rollout_pb2.ListRolloutsResponse(
             rollouts=[convert.listed_to_pb(view) for _, view in shown],
-            next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def WatchRollout(
@@ -83,10 +83,10 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
         place = pages.number_place(request.page_token, scope=scope)
         after = BEFORE_THE_FIRST if place is None else place - 1
         rows = await self._rollouts.members(request.rollout_id, wanted, after=after, limit=limit + 1)
-        shown, more = rows[:limit], len(rows) > limit
+        shown, token = pages.cut(rows, limit=limit, scope=scope, place=lambda each: each.member.place + 1)
         return rollout_pb2.ListRolloutMembersResponse(
             members=[convert.member_to_pb(view) for view in shown],
-            next_page_token=pages.encode(shown[-1].member.place + 1, scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def ListRolloutDecisions(
@@ -96,10 +96,10 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
         limit = pages.size(request.page_size)
         after = pages.number_place(request.page_token, scope=scope) or 0
         rows = await self._rollouts.decisions(request.rollout_id, after=after, limit=limit + 1)
-        shown, more = rows[:limit], len(rows) > limit
+        shown, token = pages.cut(rows, limit=limit, scope=scope, place=lambda each: each[0])
         return rollout_pb2.ListRolloutDecisionsResponse(
             decisions=[convert.decision_to_pb(decision) for _, decision in shown],
-            next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def ListRolloutMembership(
@@ -109,10 +109,10 @@ class RolloutServicer(rollout_pb2_grpc.RolloutServiceServicer):
         limit = pages.size(request.page_size)
         after = pages.number_place(request.page_token, scope=scope) or 0
         rows = await self._rollouts.membership(request.rollout_id, after=after, limit=limit + 1)
-        shown, more = rows[:limit], len(rows) > limit
+        shown, token = pages.cut(rows, limit=limit, scope=scope, place=lambda each: each[0])
         return rollout_pb2.ListRolloutMembershipResponse(
             changes=[convert.membership_to_pb(change) for _, change in shown],
-            next_page_token=pages.encode(shown[-1][0], scope=scope) if more else "",
+            next_page_token=token,
         )
 
     async def ControlRollout(

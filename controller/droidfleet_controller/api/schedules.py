@@ -55,10 +55,10 @@ class ScheduleServicer(schedule_pb2_grpc.ScheduleServiceServicer):
         limit = pages.size(request.page_size)
         after = pages.text_place(request.page_token, scope=_SCOPE)
         found = await self._schedules.page(after=after, limit=limit + 1)
-        shown, more = found[:limit], len(found) > limit
+        shown, token = pages.cut(found, limit=limit, scope=_SCOPE, place=lambda each: each.schedule.spec.name)
         return schedule_pb2.ListSchedulesResponse(
             schedules=[convert.schedule_to_pb(view) for view in shown],
-            next_page_token=pages.encode(shown[-1].schedule.spec.name, scope=_SCOPE) if more else "",
+            next_page_token=token,
         )
 
     async def UpdateSchedule(
@@ -101,10 +101,10 @@ class ScheduleServicer(schedule_pb2_grpc.ScheduleServiceServicer):
         limit = pages.size(request.page_size)
         before = _instant(pages.number_place(request.page_token, scope=scope))
         found = await self._schedules.occurrences(request.schedule, before=before, limit=limit + 1)
-        shown, more = found[:limit], len(found) > limit
+        shown, token = pages.cut(found, limit=limit, scope=scope, place=lambda each: _number(each.intended_at))
         return schedule_pb2.ListOccurrencesResponse(
             occurrences=[convert.occurrence_to_pb(occurrence) for occurrence in shown],
-            next_page_token=pages.encode(_number(shown[-1].intended_at), scope=scope) if more else "",
+            next_page_token=token,
         )
 
 

@@ -48,10 +48,10 @@ class TaskServicer(task_pb2_grpc.TaskServiceServicer):
         limit = pages.size(request.page_size)
         after = pages.text_place(request.page_token, scope=_SCOPE)
         found = await self._library.page(after=after, limit=limit + 1)
-        shown, more = found[:limit], len(found) > limit
+        shown, token = pages.cut(found, limit=limit, scope=_SCOPE, place=lambda each: each.task_id)
         return task_pb2.ListTasksResponse(
             tasks=[convert.task_to_pb(task) for task in shown],
-            next_page_token=pages.encode(shown[-1].task_id, scope=_SCOPE) if more else "",
+            next_page_token=token,
         )
 
 
