@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, bindparam, insert, or_, select, update
 
 from droidfleet_controller.dispatch.execution import Execution, TaskText
 from droidfleet_controller.dispatch.states import BEGUN, LIVE, ExecutionState
@@ -265,13 +265,6 @@ def add_decisions(connection: Connection, rollout_id: str, decisions: Sequence[D
 
 def decision_page(connection: Connection, rollout_id: str, *, after: int, limit: int) -> list[tuple[int, Decision]]:
     """Decisions with their row numbers, oldest first, from after row ``after`` on."""
-    table = rollout_decisions
-    query = (
-        select(table)
-        .where(table.c.rollout_id == rollout_id, table.c.number > after)
-        .order_by(table.c.number)
-        .limit(limit)
-    )
     return [
         (
             row.number,
@@ -279,7 +272,7 @@ def decision_page(connection: Connection, rollout_id: str, *, after: int, limit:
                 at=row.at, rule=Rule(row.rule), wave=row.wave, numbers=json.loads(row.numbers), sentence=row.sentence
             ),
         )
-        for row in connection.execute(query)
+        for row in _log(connection, rollout_decisions, rollout_id, after=after, limit=limit)
     ]
 
 
@@ -304,13 +297,6 @@ def membership_page(
     connection: Connection, rollout_id: str, *, after: int, limit: int
 ) -> list[tuple[int, MembershipChange]]:
     """The membership log with row numbers, oldest first, from after row ``after`` on."""
-    table = rollout_membership
-    query = (
-        select(table)
-        .where(table.c.rollout_id == rollout_id, table.c.number > after)
-        .order_by(table.c.number)
-        .limit(limit)
-    )
     return [
         (
             row.number,
@@ -318,8 +304,17 @@ def membership_page(
                 at=row.at, device=row.device, movement=Movement(row.movement), wave=row.wave, reason=row.reason
             ),
         )
-        for row in connection.execute(query)
+        for row in _log(connection, rollout_membership, rollout_id, after=after, limit=limit)
     ]
+
+
+def _log(connection: Connection, table: Table, rollout_id: str, *, after: int, limit: int) -> Iterable[Row[Any]]:
+    return connection.execute(
+        select(table)
+        .where(table.c.rollout_id == rollout_id, table.c.number > after)
+        .order_by(table.c.number)
+        .limit(limit)
+    )
 
 
 # Rows and records.
