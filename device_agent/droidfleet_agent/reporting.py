@@ -8,6 +8,8 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TypedDict
 
 from droidfleet_agent.engine.control import RunObserver
 from droidfleet_agent.engine.trail import Decided, Ended
@@ -40,6 +42,16 @@ KEPT_STEPS = 20
 KEPT_MESSAGE_CHARACTERS = 4_000
 
 
+class _Head(TypedDict):
+    """What every event has (`EventBase`)."""
+
+    agent: str
+    execution_id: str
+    attempt: int
+    sequence: int
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Reporter:
     """Makes the events of one agent. Each method returns what `Journal` asks for: from the number to the event."""
@@ -48,88 +60,40 @@ class Reporter:
     clock: Clock
 
     def accepted(self, ref: ExecutionRef) -> Make:
-        at = self.clock.now()
-        return lambda sequence: ExecutionAccepted(
-            agent=self.agent, execution_id=ref.execution_id, attempt=ref.attempt, sequence=sequence, at=at
-        )
+        head = self._head(ref)
+        return lambda sequence: ExecutionAccepted(**head(sequence))
 
     def rejected(self, ref: ExecutionRef, code: str, message: str) -> Make:
-        at = self.clock.now()
+        head = self._head(ref)
         return lambda sequence: ExecutionRejected(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            code=code,
-            message=message[:KEPT_MESSAGE_CHARACTERS],
+            **head(sequence), code=code, message=message[:KEPT_MESSAGE_CHARACTERS]
         )
 
     def started(self, ref: ExecutionRef, *, random_seed: int) -> Make:
-        at = self.clock.now()
-        return lambda sequence: ExecutionStarted(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            random_seed=random_seed,
-        )
+        head = self._head(ref)
+        return lambda sequence: ExecutionStarted(**head(sequence), random_seed=random_seed)
 
     def resumed(self, ref: ExecutionRef, *, restarts: int) -> Make:
-        at = self.clock.now()
-        return lambda sequence: ExecutionResumed(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            restarts=restarts,
-        )
+        head = self._head(ref)
+        return lambda sequence: ExecutionResumed(**head(sequence), restarts=restarts)
 
     def paused(self, ref: ExecutionRef, step_id: str) -> Make:
-        at = self.clock.now()
-        return lambda sequence: ExecutionPaused(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            step_id=step_id,
-        )
+        head = self._head(ref)
+        return lambda sequence: ExecutionPaused(**head(sequence), step_id=step_id)
 
     def continued(self, ref: ExecutionRef, step_id: str) -> Make:
-        at = self.clock.now()
-        return lambda sequence: ExecutionContinued(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            step_id=step_id,
-        )
+        head = self._head(ref)
+        return lambda sequence: ExecutionContinued(**head(sequence), step_id=step_id)
 
     def step_started(self, ref: ExecutionRef, step_id: str, path: str) -> Make:
-        at = self.clock.now()
-        return lambda sequence: StepStarted(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
-            step_id=step_id,
-            path=path,
-        )
+        head = self._head(ref)
+        return lambda sequence: StepStarted(**head(sequence), step_id=step_id, path=path)
 
     def artifact(self, ref: ExecutionRef, step_id: str, path: str, artifact: ArtifactModel, data: bytes) -> Make:
-        at = self.clock.now()
+        head = self._head(ref)
         text = b64encode(data).decode()
         return lambda sequence: ArtifactStored(
-            agent=self.agent,
-            execution_id=ref.execution_id,
-            attempt=ref.attempt,
-            sequence=sequence,
-            at=at,
+            **head(sequence),
             step_id=step_id,
             path=path,
             artifact=artifact.model_copy(update={"inline": None}),
@@ -137,30 +101,23 @@ class Reporter:
         )
 
     def step_finished(self, ref: ExecutionRef, result: StepResult) -> Make:
-        at = self.clock.now()
-        return lambda sequence: _fit_step(
-            StepFinished(
-                agent=self.agent,
-                execution_id=ref.execution_id,
-                attempt=ref.attempt,
-                sequence=sequence,
-                at=at,
-                result=result,
-            )
-        )
+        head = self._head(ref)
+        return lambda sequence: _fit_step(StepFinished(**head(sequence), result=result))
 
     def finished(self, ref: ExecutionRef, result: TaskResult) -> Make:
+        head = self._head(ref)
+        return lambda sequence: _fit_task(ExecutionFinished(**head(sequence), result=result))
+
+    def _head(self, ref: ExecutionRef) -> Callable[[int], _Head]:
+        """Of an event that happens now."""
         at = self.clock.now()
-        return lambda sequence: _fit_task(
-            ExecutionFinished(
-                agent=self.agent,
-                execution_id=ref.execution_id,
-                attempt=ref.attempt,
-                sequence=sequence,
-                at=at,
-                result=result,
-            )
-        )
+        return lambda sequence: {
+            "agent": self.agent,
+            "execution_id": ref.execution_id,
+            "attempt": ref.attempt,
+            "sequence": sequence,
+            "at": at,
+        }
 
 
 class JournalObserver(RunObserver):
