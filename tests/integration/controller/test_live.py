@@ -14,16 +14,16 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from droidfleet.v1 import device_pb2
-from droidfleet_agent.agent import Agent, AgentSettings
+from droidfleet_agent.agent import Agent
 from droidfleet_agent.driver.memory import MemoryPhone
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.link.heartbeat import Identity
 from droidfleet_agent.presence import AlwaysThere
-from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.clock import SystemClock
 from support.assignments import AGENT, TAP_TEA, WAIT_FOR_NOTHING, task_text
 from support.controller import CALL_S, Api, running_controller
+from support.memory_agent import memory_agent
 from support.shop import shop
 from support.waiting import until
 
@@ -33,30 +33,8 @@ pytestmark = pytest.mark.integration
 @asynccontextmanager
 async def fleet(folder: Path) -> AsyncIterator[tuple[Api, MemoryPhone]]:
     """A controller, and one agent whose name it has granted."""
-    clock = SystemClock()
-    phone = shop(clock)
-    async with running_controller(folder) as api:
-        link = BusLink(api.nats, name=AGENT, clock=clock, random=Random(1), inbox_prefix=subjects.inbox_prefix(AGENT))
-        agent = Agent(
-            Identity(name=AGENT, serial="memory", instance="i1", host_id="h1"),
-            bus=link,
-            phone=phone,
-            presence=AlwaysThere(),
-            journal=MemoryJournal(),
-            clock=clock,
-            random=Random(1),
-            settings=AgentSettings(heartbeat_s=0.5),
-        )
-        async with asyncio.TaskGroup() as group:
-            bus = group.create_task(link.run(), name="bus")
-            task = group.create_task(agent.run(), name="agent")
-            await until(agent.granted.is_set, what="the name is granted")
-            try:
-                yield api, phone
-            finally:
-                agent.stop()
-                await task
-                bus.cancel()
+    async with running_controller(folder) as api, memory_agent(api.nats, AGENT) as phone:
+        yield api, phone
 
 
 async def opened(api: Api, *, ttl_s: int = 30, holder: str = "anna") -> str:

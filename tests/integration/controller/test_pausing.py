@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from random import Random
 
 import grpc
 import pytest
 
 from droidfleet.v1 import execution_pb2
-from droidfleet_agent.agent import Agent, AgentSettings
-from droidfleet_agent.driver.memory import MemoryPhone
-from droidfleet_agent.journal.memory import MemoryJournal
-from droidfleet_agent.link.heartbeat import Identity
-from droidfleet_agent.presence import AlwaysThere
-from droidfleet_shared.bus import subjects
-from droidfleet_shared.clock import SystemClock
 from support.assignments import SEE_SHOP, TAP_TEA
-from support.bus import running_link
 from support.controller import CALL_S, Api, running_controller, scripted_agent
-from support.shop import shop
+from support.memory_agent import memory_agent
 
 pytestmark = pytest.mark.integration
 
@@ -39,28 +27,6 @@ TASK = json.dumps({"schemaVersion": 1, "taskId": "tea", "steps": [WAITS, TAP_TEA
 LOOK = json.dumps({"schemaVersion": 1, "taskId": "look", "steps": [SEE_SHOP]})
 
 
-@asynccontextmanager
-async def real_agent(url: str) -> AsyncIterator[MemoryPhone]:
-    clock = SystemClock()
-    phone = shop(clock)
-    async with running_link(url, inbox_prefix=subjects.inbox_prefix(NAME)) as link:
-        agent = Agent(
-            Identity(name=NAME, serial=NAME, instance="i-1", host_id="h-1"),
-            bus=link,
-            phone=phone,
-            presence=AlwaysThere(),
-            journal=MemoryJournal(),
-            clock=clock,
-            random=Random(1),
-            settings=AgentSettings(heartbeat_s=1.0),
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(agent.run(), name="agent")
-            await agent.granted.wait()
-            yield phone
-            agent.stop()
-
-
 async def pause(api: Api, execution_id: str) -> execution_pb2.Execution:
     request = execution_pb2.PauseExecutionRequest(execution_id=execution_id, reason="look")
     return (await api.executions.PauseExecution(request, timeout=CALL_S)).execution
@@ -72,7 +38,7 @@ async def resume(api: Api, execution_id: str) -> execution_pb2.Execution:
 
 
 async def test_a_running_execution_is_paused_and_goes_on_as_its_agent_confirms(tmp_path: Path) -> None:
-    async with running_controller(tmp_path / "data") as api, real_agent(api.nats) as phone:
+    async with running_controller(tmp_path / "data") as api, memory_agent(api.nats, NAME) as phone:
         execution_id = (await api.run(TASK, NAME)).executions[0].execution_id
         await api.until_state(execution_id, "RUNNING")
         asked = await pause(api, execution_id)
@@ -96,11 +62,11 @@ async def test_a_running_execution_is_paused_and_goes_on_as_its_agent_confirms(t
 
 async def test_what_waits_for_its_turn_does_not_begin_while_it_is_to_be_held(tmp_path: Path) -> None:
     async with running_controller(tmp_path / "data") as api:
-        async with real_agent(api.nats):
+        async with memory_agent(api.nats, NAME):
             pass  # now it is known
         execution_id = (await api.run(TASK, NAME)).executions[0].execution_id
         await pause(api, execution_id)
-        async with real_agent(api.nats) as phone:
+        async with memory_agent(api.nats, NAME) as phone:
             held = await api.until_state(execution_id, "ACCEPTED")
             assert held.pause_requested
             # What comes behind it does begin.

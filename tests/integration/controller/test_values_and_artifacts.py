@@ -8,33 +8,26 @@ import json
 import logging
 import sqlite3
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 
 import grpc
 import pytest
 import structlog
 
 from droidfleet.v1 import execution_pb2
-from droidfleet_agent.agent import Agent, AgentSettings
-from droidfleet_agent.driver.memory import SMALLEST_JPEG, MemoryPhone
-from droidfleet_agent.journal.memory import MemoryJournal
-from droidfleet_agent.link.heartbeat import Identity
-from droidfleet_agent.presence import AlwaysThere
+from droidfleet_agent.driver.memory import SMALLEST_JPEG
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.documents import execution_document
 from droidfleet_shared.bus import subjects
 from droidfleet_shared.bus.messages import ArtifactStored, DesiredState
-from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.logging import configure_logging
 from droidfleet_shared.protocol.result import ArtifactModel
 from support.bus import running_link
 from support.controller import CALL_S, Api, ScriptedAgent, document, running_controller, scripted_agent
+from support.memory_agent import memory_agent
 from support.screens import PACKAGE
-from support.shop import shop
 from support.waiting import until
 
 pytestmark = pytest.mark.integration
@@ -76,32 +69,6 @@ async def run(
     return (await api.executions.RunTask(request, timeout=CALL_S)).executions[0]
 
 
-@asynccontextmanager
-async def memory_agent(url: str) -> AsyncIterator[MemoryPhone]:
-    """An agent with the shop in front, on this broker."""
-    clock = SystemClock()
-    phone = shop(clock)
-    async with running_link(url, inbox_prefix=subjects.inbox_prefix(PHONE)) as link:
-        agent = Agent(
-            Identity(name=PHONE, serial="memory", instance="i1", host_id="h1"),
-            bus=link,
-            phone=phone,
-            presence=AlwaysThere(),
-            journal=MemoryJournal(),
-            clock=clock,
-            random=Random(1),
-            settings=AgentSettings(heartbeat_s=0.5, stop_s=5.0),
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(agent.run(), name="agent")
-            try:
-                async with asyncio.timeout(CALL_S):
-                    await agent.granted.wait()
-                yield phone
-            finally:
-                agent.stop()
-
-
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
     """Everything that programs log in the test, as programs write it to a file."""
@@ -118,7 +85,7 @@ async def test_a_secret_reaches_the_phone_and_nothing_that_is_written_or_shown(
 ) -> None:
     data = tmp_path / "data"
     async with running_controller(data) as api:
-        async with memory_agent(api.nats) as phone:
+        async with memory_agent(api.nats, PHONE) as phone:
             begun = await run(api, SIGN_IN, {"item": "never there", "password": SECRET}, seed=7)
             ended = await api.until_state(begun.execution_id, "FAILED")
             assert [done.text for done in phone.done if done.call == "set_focused_text"] == [SECRET, SECRET]
@@ -147,7 +114,7 @@ async def test_a_secret_reaches_the_phone_and_nothing_that_is_written_or_shown(
 async def test_a_failing_task_leaves_a_picture_that_can_be_fetched(tmp_path: Path) -> None:
     steps = [{"id": "never", "action": "WAIT", "selector": {"text": "never there"}, "timeoutMs": 300}]
     text = json.dumps({"schemaVersion": 1, "taskId": "look", "steps": steps})
-    async with running_controller(tmp_path / "data") as api, memory_agent(api.nats):
+    async with running_controller(tmp_path / "data") as api, memory_agent(api.nats, PHONE):
         begun = await run(api, text, {})
         ended = await api.until_state(begun.execution_id, "FAILED")
         assert (ended.result.failed_screen, ended.result.acted) == (f"{PACKAGE}/.MainActivity", False)
