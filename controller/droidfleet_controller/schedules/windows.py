@@ -78,9 +78,3 @@ def next_opening(window: Window, now: datetime) -> datetime | None:
     """When it opens the next time after ``now``; None: never again."""
     opening = next(window_clock(window).openings(now), None)
     return None if opening is None else opening.start.at
-
-
-def next_closing(window: Window, now: datetime) -> datetime | None:
-    """When it closes the next time after ``now``; None: never."""
-    stop = window_clock(window).stop.first_after(behind(now))
-    return None if stop is None else stop.at

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from droidfleet_controller.rollouts.spec import Window
 from droidfleet_controller.schedules.cron import parse
-from droidfleet_controller.schedules.windows import is_open, next_closing, next_opening, window_clock
+from droidfleet_controller.schedules.moments import behind
+from droidfleet_controller.schedules.windows import is_open, next_opening, window_clock
 
 MINUTE = timedelta(minutes=1)
 NIGHTS = Window(start="0 22 * * *", stop="0 6 * * *", time_zone="Europe/Berlin")
@@ -18,6 +19,11 @@ NIGHTS = Window(start="0 22 * * *", stop="0 6 * * *", time_zone="Europe/Berlin")
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def next_closing(window: Window, now: datetime) -> datetime | None:
+    stop = window_clock(window).stop.first_after(behind(now))
+    return None if stop is None else stop.at
 
 
 @pytest.mark.parametrize(
