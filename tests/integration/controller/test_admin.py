@@ -207,6 +207,8 @@ async def test_with_the_broker_gone_too_nothing_is_done_again_and_agents_bring_w
                 await agent.run(each)
             await api.until_state(ids[-1], "SUCCEEDED")
         nats_server.kill()
+        # Else the connection that is gone would be taken for the new one.
+        await until(lambda: not agent.link.connected)
         nats_server.lose_store()
         shutil.rmtree(data)
         nats_server.start()
