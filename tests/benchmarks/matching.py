@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.figures import Figure, interleaved, median_ms
-from droidfleet_agent.screen.matching import Matched, Matcher
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Matched, Matcher
+from droidfleet_shared.screen.node import Node
 from support.screens import WIDTH, dump, node, screen_of, window
 
 ROUNDS = 100

@@ -23,11 +23,11 @@ from droidfleet_agent.driver.port import (
     PhoneUnavailableError,
     ScreenState,
 )
-from droidfleet_agent.screen.node import Node
-from droidfleet_agent.screen.parse import parse
 from droidfleet_agent.virtual_phone import faults as virtual
 from droidfleet_agent.virtual_phone.server import PhoneOptions
 from droidfleet_shared.clock import Deadline, SystemClock
+from droidfleet_shared.screen.node import Node
+from droidfleet_shared.screen.parse import parse
 from support import shop
 from support.adb import AdbServer, ConnectedPhones, RunningPhone
 from support.form import FORM

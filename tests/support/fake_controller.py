@@ -74,6 +74,7 @@ class FakeFleet:
     issues: list[task_pb2.ValidationIssue] = field(default_factory=list)
     screens: list[device_pb2.GetTreeResponse] = field(default_factory=list)
     """What the phone shows, one after the other with each step that succeeds; the last one stays."""
+    snapshot: str = ""
     picture: device_pb2.GetScreenshotResponse = field(default_factory=device_pb2.GetScreenshotResponse)
     step_results: list[execution_pb2.TaskResult] = field(default_factory=list)
     """Results of live steps, in order; then every step succeeds."""
@@ -181,6 +182,12 @@ class _DeviceService(_Servicer, device_pb2_grpc.DeviceServiceServicer):
     def GetTree(self, request: device_pb2.GetTreeRequest, context: grpc.ServicerContext) -> device_pb2.GetTreeResponse:
         self._take(request, context)
         return self.fleet.screens[0]
+
+    def GetSnapshot(
+        self, request: device_pb2.GetSnapshotRequest, context: grpc.ServicerContext
+    ) -> device_pb2.GetSnapshotResponse:
+        self._take(request, context)
+        return device_pb2.GetSnapshotResponse(snapshot_json=self.fleet.snapshot)
 
     def GetScreenshot(
         self, request: device_pb2.GetScreenshotRequest, context: grpc.ServicerContext

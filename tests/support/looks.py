@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from droidfleet.v1 import device_pb2
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node
 from droidfleet_agent.session.seen import seen_tree
 from droidfleet_controller.api.convert_screen import tree_to_pb
 from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node
 from support.screens import screen
 
 

@@ -23,8 +23,8 @@ from droidfleet_agent.driver.port import (
     PhoneUnavailableError,
     ScreenState,
 )
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Clock, Deadline
+from droidfleet_shared.screen.node import Node
 from support.random_tasks import ACTIVITIES, CLASSES, DIRECTIONS, IDS, LABELS, PACKAGES, PIN
 from support.screens import HEIGHT, WIDTH, dump, field, node, window
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
-from droidfleet_agent.screen.parse import Hierarchy, parse
-from droidfleet_agent.screen.windows import choose, rotated_display
-from droidfleet_agent.screen.write import write
+from droidfleet_shared.screen.node import Bounds, Node, Screen
+from droidfleet_shared.screen.parse import Hierarchy, parse
+from droidfleet_shared.screen.windows import choose, rotated_display
+from droidfleet_shared.screen.write import write
 
 PACKAGE = "com.example.shop"
 WIDTH, HEIGHT = 1080, 2400

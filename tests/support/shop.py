@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from droidfleet_agent.driver.memory import Call, MemoryPhone, Page
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Clock
+from droidfleet_shared.screen.node import Node
 from support.screens import PACKAGE, dump, field, node, window
 
 BUTTON = "android.widget.Button"

@@ -7,8 +7,8 @@ from typing import Unpack
 
 from droidfleet_agent.driver.memory import Call, MemoryPhone, Page
 from droidfleet_agent.driver.port import ScreenState
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Clock
+from droidfleet_shared.screen.node import Node
 from support.screens import PACKAGE, WHOLE, WIDTH, Flags, dump, node, window
 from support.shop import button
 

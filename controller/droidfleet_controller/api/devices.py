@@ -26,6 +26,12 @@ class DeviceServicer(device_pb2_grpc.DeviceServiceServicer):
     async def GetTree(self, request: device_pb2.GetTreeRequest, context: Context) -> device_pb2.GetTreeResponse:
         return convert_screen.tree_to_pb(await self._live.tree(request.device, with_xml=request.with_xml))
 
+    async def GetSnapshot(
+        self, request: device_pb2.GetSnapshotRequest, context: Context
+    ) -> device_pb2.GetSnapshotResponse:
+        snapshot = await self._live.look(request.device)
+        return device_pb2.GetSnapshotResponse(snapshot_json=snapshot.model_dump_json(by_alias=True))
+
     async def GetScreenshot(
         self, request: device_pb2.GetScreenshotRequest, context: Context
     ) -> device_pb2.GetScreenshotResponse:

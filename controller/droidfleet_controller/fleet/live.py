@@ -21,6 +21,7 @@ from droidfleet_shared.bus.session import (
     MIN_TTL_S,
     CloseSession,
     Leased,
+    Looked,
     Method,
     OpenSession,
     ReadScreenshot,
@@ -31,9 +32,11 @@ from droidfleet_shared.bus.session import (
     SeenPicture,
     SeenTree,
     StepRan,
+    TakeLook,
 )
 from droidfleet_shared.errors import InvalidInputError, UnavailableError
 from droidfleet_shared.protocol.result import TaskResult
+from droidfleet_shared.screen.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +63,17 @@ class Live:
     async def tree(self, device: str, *, with_xml: bool) -> SeenTree:
         """What the active window shows."""
         return await self._ask(device, Method.TREE, ReadTree(raw=with_xml), SeenTree, timeout_s=MAX_READ_S)
+
+    async def look(self, device: str) -> Snapshot:
+        """What the active window shows, as a value on which selectors can be matched.
+
+        Raises:
+            UnavailableError: also ``SCREEN_TOO_LARGE`` and ``SCREEN_UNREADABLE``.
+        """
+        looked = await self._ask(device, Method.LOOK, TakeLook(), Looked, timeout_s=MAX_READ_S)
+        if looked.snapshot is None:
+            raise _bad_answer(device)
+        return looked.snapshot
 
     async def screenshot(self, device: str) -> SeenPicture:
         """A picture of the display."""

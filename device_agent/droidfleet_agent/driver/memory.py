@@ -24,10 +24,10 @@ from droidfleet_agent.driver.port import (
     PhoneUnavailableError,
     ScreenState,
 )
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.parse import Hierarchy, parse
-from droidfleet_agent.screen.write import write
 from droidfleet_shared.clock import Clock, Deadline
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.parse import Hierarchy, parse
+from droidfleet_shared.screen.write import write
 
 Call = Literal[
     "dump",

@@ -14,12 +14,12 @@ from droidfleet_agent.engine.messages import cut, seen_on
 from droidfleet_agent.engine.sight import needs_of
 from droidfleet_agent.engine.step import StepRun, Wants
 from droidfleet_agent.engine.wait import Missing, full_activity, wait_until
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.condition import Condition
 from droidfleet_shared.protocol.regexes import compile_pattern
 from droidfleet_shared.protocol.result import OutputValue
 from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.screen.matching import Matcher
 
 Outputs = Mapping[str, OutputValue]
 

@@ -17,7 +17,6 @@ from droidfleet_agent.engine.step import StepRun, Wants
 from droidfleet_agent.engine.target import EMOJI_NOTE
 from droidfleet_agent.engine.trail import Trail
 from droidfleet_agent.engine.values import RunValues
-from droidfleet_agent.screen.matching import uses_emoji
 from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.codes import OPTIONAL_SKIPS, Detail, StepCode
 from droidfleet_shared.protocol.condition import Condition
@@ -25,6 +24,7 @@ from droidfleet_shared.protocol.result import OutputValue, StepResult
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.task import Task
+from droidfleet_shared.screen.matching import uses_emoji
 
 DECIDED_APART = frozenset({"when", "after", "until"})
 """The fields of a step that are not decided on the looks of its own action."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from droidfleet_agent.driver.port import Phone
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node, Screen
-from droidfleet_agent.screen.parse import Hierarchy, ScreenUnreadableError, parse
-from droidfleet_agent.screen.windows import choose, is_application, rotated_display, windows_over
 from droidfleet_shared.clock import Deadline
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node, Screen
+from droidfleet_shared.screen.parse import Hierarchy, ScreenUnreadableError, parse
+from droidfleet_shared.screen.windows import choose, is_application, rotated_display, windows_over
 
 
 async def take_look(phone: Phone, *, deadline: Deadline, with_activity: bool) -> Matcher:

@@ -9,9 +9,9 @@ import difflib
 import json
 from collections.abc import Mapping
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
 from droidfleet_shared.protocol.result import BoundsModel, TargetModel
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.node import Bounds, Node, Screen
 
 MAX_TEXT = 256
 """Characters of a node's text in a result (protocol section 3)."""

@@ -18,9 +18,9 @@ from droidfleet_agent.engine.control import RunCancelled
 from droidfleet_agent.engine.ending import StepDone, StepFailed
 from droidfleet_agent.engine.step import RepeatedNoMoreError, StepRun, Wants
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import StepBase
+from droidfleet_shared.screen.matching import Matcher
 
 QUIET_MS = 1_000
 """How long the screen is watched for a late effect where no `after` was looked for, before `redo` repeats the action.

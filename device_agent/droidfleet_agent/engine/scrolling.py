@@ -11,14 +11,14 @@ from droidfleet_agent.engine.messages import seen_on, selector_text
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import find
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.fields import same_node
-from droidfleet_agent.screen.gestures import largest_scrollable, scroll_line
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node
-from droidfleet_agent.screen.same import same_tree
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps.base import Direction
+from droidfleet_shared.screen.fields import same_node
+from droidfleet_shared.screen.gestures import largest_scrollable, scroll_line
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node
+from droidfleet_shared.screen.same import same_tree
 
 SCROLL_MS = 400
 """How long the finger moves: as fast as a person who reads, and well above a fling."""

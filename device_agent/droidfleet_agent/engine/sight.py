@@ -17,14 +17,14 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from droidfleet_agent.driver.port import Phone, PhoneUnavailableError
-from droidfleet_agent.screen.node import Bounds
-from droidfleet_agent.screen.sights import Sighting, Sights
 from droidfleet_agent.vision.port import UnreadablePictureError, Vision
 from droidfleet_shared.clock import Deadline
 from droidfleet_shared.protocol.selector import ImageSelector, Selector
 from droidfleet_shared.protocol.steps import StepBase
 from droidfleet_shared.protocol.task import TaskTemplate
 from droidfleet_shared.protocol.tree import walk
+from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.screen.sights import Sighting, Sights
 
 T = TypeVar("T")
 

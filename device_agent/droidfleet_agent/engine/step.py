@@ -26,13 +26,9 @@ from droidfleet_agent.engine.ending import StepFailed, text_artifact
 from droidfleet_agent.engine.hold import NOTICED_WITHIN_S, RunClock, hold
 from droidfleet_agent.engine.look import take_look
 from droidfleet_agent.engine.messages import sentence
+from droidfleet_agent.engine.picture import fitting
 from droidfleet_agent.engine.redact import redacted
 from droidfleet_agent.engine.sight import Eyes, Needs
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.parse import ScreenUnreadableError
-from droidfleet_agent.screen.picture import fitting
-from droidfleet_agent.screen.same import same_picture, same_screen
-from droidfleet_agent.screen.sights import is_visual
 from droidfleet_agent.vision.port import UnreadablePictureError
 from droidfleet_shared.artifacts import MAX_ARTIFACT_BYTES
 from droidfleet_shared.clock import Deadline
@@ -41,6 +37,10 @@ from droidfleet_shared.protocol.result import ArtifactModel, OutputValue, Target
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import StepBase
 from droidfleet_shared.protocol.steps.touching import DRAG_HOLD_MS
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.parse import ScreenUnreadableError
+from droidfleet_shared.screen.same import same_picture, same_screen
+from droidfleet_shared.screen.sights import is_visual
 
 RETRY_PAUSE_S = 0.1
 """After an action that certainly did not happen, before the next look: time for a stale screen to settle."""

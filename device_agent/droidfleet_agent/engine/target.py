@@ -11,11 +11,11 @@ from droidfleet_agent.engine.ending import MAX_CANDIDATES, StepFailed
 from droidfleet_agent.engine.messages import quoted, seen_on, selector_text, target_of
 from droidfleet_agent.engine.step import RETRY_PAUSE_S, StepRun
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.touch import Covered, touch_point
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.touch import Covered, touch_point
 
 EMOJI_NOTE = "Emoji were compared as the dots that a screen dump shows for them."
 

@@ -11,9 +11,9 @@ from droidfleet_agent.engine.ending import StepFailed
 from droidfleet_agent.engine.messages import seen_on, sentence
 from droidfleet_agent.engine.sight import PICTURE_NOT_READ
 from droidfleet_agent.engine.step import StepRun
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Screen
 from droidfleet_shared.protocol.codes import StepCode
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Screen
 
 FIRST_PAUSE_S = 0.05
 """Between two looks at first: three frames, the soonest that an animated screen shows something new."""

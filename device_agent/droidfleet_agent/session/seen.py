@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.suggest import Suggester, Suggestions
 from droidfleet_shared.bus.session import MAX_TEXT, OfferedSelector, RejectedSelector, SeenNode, SeenTree
 from droidfleet_shared.protocol.result import BoundsModel
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.suggest import Suggester, Suggestions
 
 FLAGS = (
     "checkable",

@@ -13,7 +13,7 @@ import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import assert_never
+from typing import Literal, assert_never
 
 import structlog
 from pydantic import ValidationError
@@ -21,10 +21,9 @@ from pydantic import ValidationError
 from droidfleet_agent.driver.port import Phone
 from droidfleet_agent.engine.control import RunControl, RunObserver
 from droidfleet_agent.engine.look import take_look
+from droidfleet_agent.engine.picture import fitting
 from droidfleet_agent.engine.run import Engine
 from droidfleet_agent.engine.trail import Ended
-from droidfleet_agent.screen.parse import ScreenUnreadableError
-from droidfleet_agent.screen.picture import fitting
 from droidfleet_agent.session.lease import DeviceBusyError, Lease, Leases
 from droidfleet_agent.session.seen import seen_tree
 from droidfleet_shared.bus import subjects
@@ -36,6 +35,7 @@ from droidfleet_shared.bus.session import (
     CloseSession,
     Fault,
     Leased,
+    Looked,
     Method,
     OpenSession,
     ReadScreenshot,
@@ -46,6 +46,7 @@ from droidfleet_shared.bus.session import (
     SeenPicture,
     SeenTree,
     StepRan,
+    TakeLook,
     fault_of,
 )
 from droidfleet_shared.clock import Clock
@@ -54,6 +55,8 @@ from droidfleet_shared.protocol.jsontext import parse
 from droidfleet_shared.protocol.result import TaskResult
 from droidfleet_shared.protocol.task import MAX_DOCUMENT_BYTES, Task
 from droidfleet_shared.protocol.validate import validate_task
+from droidfleet_shared.screen.parse import ScreenUnreadableError
+from droidfleet_shared.screen.snapshot import snapshot_of
 
 log = structlog.get_logger(__name__)
 
@@ -196,12 +199,21 @@ class Session:
                 return _leased(self._leases.renew(RenewSession.decode(data).lease_id))
             case Method.CLOSE:
                 return self._close(CloseSession.decode(data))
-            case Method.TREE:
-                return await self._tree(ReadTree.decode(data))
-            case Method.SCREENSHOT:
-                return await self._screenshot(ReadScreenshot.decode(data))
             case Method.STEP:
                 return await self._step(RunStep.decode(data))
+            case Method.TREE | Method.LOOK | Method.SCREENSHOT:
+                return await self._seen(method, data)
+            case _:
+                assert_never(method)
+
+    async def _seen(self, method: Literal[Method.TREE, Method.LOOK, Method.SCREENSHOT], data: bytes) -> Reply:
+        match method:
+            case Method.TREE:
+                return await self._tree(ReadTree.decode(data))
+            case Method.LOOK:
+                return await self._look(TakeLook.decode(data))
+            case Method.SCREENSHOT:
+                return await self._screenshot(ReadScreenshot.decode(data))
             case _:
                 assert_never(method)
 
@@ -239,6 +251,18 @@ class Session:
         matcher = await take_look(self._phone, deadline=deadline, with_activity=True)
         xml = await self._phone.dump(deadline=deadline) if request.raw else ""
         return await asyncio.to_thread(seen_tree, matcher, max_bytes=MAX_MESSAGE_BYTES, xml=xml)
+
+    async def _look(self, request: TakeLook) -> Looked:
+        deadline = self._clock.deadline(self._read_s(request.timeout_s))
+        matcher = await take_look(self._phone, deadline=deadline, with_activity=True)
+        looked = Looked(snapshot=await asyncio.to_thread(snapshot_of, matcher.screen))
+        if len(looked.encode()) > MAX_MESSAGE_BYTES:
+            raise UnavailableError(
+                "SCREEN_TOO_LARGE",
+                f"the screen's window takes more than the {MAX_MESSAGE_BYTES // 1024} KiB of a message.",
+                hint="`droidfleet device tree` shows as much of it as fits.",
+            )
+        return looked
 
     async def _screenshot(self, request: ReadScreenshot) -> SeenPicture:
         data = await self._phone.screenshot(deadline=self._clock.deadline(self._read_s(request.timeout_s)))

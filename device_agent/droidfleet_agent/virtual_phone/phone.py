@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from droidfleet_agent.screen.node import Bounds
 from droidfleet_agent.virtual_phone import selectors
 from droidfleet_agent.virtual_phone.effects import EffectLog
 from droidfleet_agent.virtual_phone.facts import InstalledPackage, Knobs, Media, Orientation, PhoneFocus, Point
@@ -32,6 +31,7 @@ from droidfleet_agent.virtual_phone.model.view import ViewNode
 from droidfleet_agent.virtual_phone.model.windows import Windows
 from droidfleet_agent.virtual_phone.scenario.models import App, Scenario
 from droidfleet_shared.clock import Clock
+from droidfleet_shared.screen.node import Bounds
 
 __all__ = ["InstalledPackage", "Knobs", "Media", "Orientation", "PhoneFocus", "Point", "VirtualPhone"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from droidfleet_agent.screen.sights import Sighting
 from droidfleet_shared.errors import DroidfleetError, PreconditionError
+from droidfleet_shared.screen.sights import Sighting
 
 
 class VisionMissingError(PreconditionError):

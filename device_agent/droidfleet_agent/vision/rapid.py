@@ -12,10 +12,10 @@ import numpy
 from rapidocr import RapidOCR
 from rapidocr.utils.output import RapidOCROutput
 
-from droidfleet_agent.screen.node import Bounds
-from droidfleet_agent.screen.sights import Sighting
 from droidfleet_agent.vision.port import LEAST_READING, PictureSize, UnreadablePictureError, Vision
 from droidfleet_agent.vision.templates import find_template
+from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.screen.sights import Sighting
 
 THREADS = 2
 """Of one reading. More speed it up little, and the host has other phones to serve."""

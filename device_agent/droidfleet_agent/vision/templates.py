@@ -12,9 +12,9 @@ from typing import Any
 import cv2
 import numpy
 
-from droidfleet_agent.screen.node import Bounds
-from droidfleet_agent.screen.sights import Sighting
 from droidfleet_agent.vision.port import UnreadablePictureError
+from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.screen.sights import Sighting
 
 SCALES = tuple(1.1**step for step in range(-7, 9))
 """From half to about double: phones with the same app differ by no more in pixels for a dp. 10 % apart, because the

@@ -26,7 +26,7 @@ from droidfleet.v1 import execution_pb2 as droidfleet_dot_v1_dot_execution__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x64roidfleet/v1/device.proto\x12\rdroidfleet.v1\x1a\x1d\x64roidfleet/v1/execution.proto\x1a\x1egoogle/protobuf/duration.proto\"6\n\x0fOfferedSelector\x12\x15\n\rselector_json\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\"6\n\x10RejectedSelector\x12\x15\n\rselector_json\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"\xa4\x02\n\x08TreeNode\x12\x0e\n\x06parent\x18\x01 \x01(\x05\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t\x12\x13\n\x0bresource_id\x18\x05 \x01(\t\x12\x12\n\nclass_name\x18\x06 \x01(\t\x12\x14\n\x0cpackage_name\x18\x07 \x01(\t\x12%\n\x06\x62ounds\x18\x08 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\x12\r\n\x05\x66lags\x18\t \x03(\t\x12/\n\x07offered\x18\n \x03(\x0b\x32\x1e.droidfleet.v1.OfferedSelector\x12\x31\n\x08rejected\x18\x0b \x03(\x0b\x32\x1f.droidfleet.v1.RejectedSelector\"2\n\x0eGetTreeRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x10\n\x08with_xml\x18\x02 \x01(\x08\"\x92\x02\n\x0fGetTreeResponse\x12\x14\n\x0cpackage_name\x18\x01 \x01(\t\x12\x15\n\ractivity_name\x18\x02 \x01(\t\x12&\n\x07\x64isplay\x18\x03 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\x12\x10\n\x08rotation\x18\x04 \x01(\x05\x12,\n\x08keyboard\x18\x05 \x01(\x0b\x32\x15.droidfleet.v1.BoundsH\x00\x88\x01\x01\x12&\n\x05nodes\x18\x06 \x03(\x0b\x32\x17.droidfleet.v1.TreeNode\x12\x0f\n\x07omitted\x18\x07 \x01(\x05\x12\x17\n\x0f\x66\x65wer_selectors\x18\x08 \x01(\x08\x12\x0b\n\x03xml\x18\t \x01(\tB\x0b\n\t_keyboard\"&\n\x14GetScreenshotRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\"o\n\x15GetScreenshotResponse\x12\x12\n\nmedia_type\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\r\n\x05width\x18\x03 \x01(\x05\x12\x0e\n\x06height\x18\x04 \x01(\x05\x12\x15\n\rscale_percent\x18\x05 \x01(\x05\"\\\n\x12OpenSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"X\n\x13OpenSessionResponse\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12-\n\nexpires_in\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"9\n\x13RenewSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"E\n\x14RenewSessionResponse\x12-\n\nexpires_in\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"9\n\x13\x43loseSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"[\n\x0eRunStepRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x11\n\tstep_json\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"<\n\x0fRunStepResponse\x12)\n\x06result\x18\x01 \x01(\x0b\x32\x19.droidfleet.v1.TaskResult2\x87\x04\n\rDeviceService\x12H\n\x07GetTree\x12\x1d.droidfleet.v1.GetTreeRequest\x1a\x1e.droidfleet.v1.GetTreeResponse\x12Z\n\rGetScreenshot\x12#.droidfleet.v1.GetScreenshotRequest\x1a$.droidfleet.v1.GetScreenshotResponse\x12T\n\x0bOpenSession\x12!.droidfleet.v1.OpenSessionRequest\x1a\".droidfleet.v1.OpenSessionResponse\x12W\n\x0cRenewSession\x12\".droidfleet.v1.RenewSessionRequest\x1a#.droidfleet.v1.RenewSessionResponse\x12W\n\x0c\x43loseSession\x12\".droidfleet.v1.CloseSessionRequest\x1a#.droidfleet.v1.CloseSessionResponse\x12H\n\x07RunStep\x12\x1d.droidfleet.v1.RunStepRequest\x1a\x1e.droidfleet.v1.RunStepResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x64roidfleet/v1/device.proto\x12\rdroidfleet.v1\x1a\x1d\x64roidfleet/v1/execution.proto\x1a\x1egoogle/protobuf/duration.proto\"6\n\x0fOfferedSelector\x12\x15\n\rselector_json\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\"6\n\x10RejectedSelector\x12\x15\n\rselector_json\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"\xa4\x02\n\x08TreeNode\x12\x0e\n\x06parent\x18\x01 \x01(\x05\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x0c\n\x04hint\x18\x04 \x01(\t\x12\x13\n\x0bresource_id\x18\x05 \x01(\t\x12\x12\n\nclass_name\x18\x06 \x01(\t\x12\x14\n\x0cpackage_name\x18\x07 \x01(\t\x12%\n\x06\x62ounds\x18\x08 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\x12\r\n\x05\x66lags\x18\t \x03(\t\x12/\n\x07offered\x18\n \x03(\x0b\x32\x1e.droidfleet.v1.OfferedSelector\x12\x31\n\x08rejected\x18\x0b \x03(\x0b\x32\x1f.droidfleet.v1.RejectedSelector\"2\n\x0eGetTreeRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x10\n\x08with_xml\x18\x02 \x01(\x08\"\x92\x02\n\x0fGetTreeResponse\x12\x14\n\x0cpackage_name\x18\x01 \x01(\t\x12\x15\n\ractivity_name\x18\x02 \x01(\t\x12&\n\x07\x64isplay\x18\x03 \x01(\x0b\x32\x15.droidfleet.v1.Bounds\x12\x10\n\x08rotation\x18\x04 \x01(\x05\x12,\n\x08keyboard\x18\x05 \x01(\x0b\x32\x15.droidfleet.v1.BoundsH\x00\x88\x01\x01\x12&\n\x05nodes\x18\x06 \x03(\x0b\x32\x17.droidfleet.v1.TreeNode\x12\x0f\n\x07omitted\x18\x07 \x01(\x05\x12\x17\n\x0f\x66\x65wer_selectors\x18\x08 \x01(\x08\x12\x0b\n\x03xml\x18\t \x01(\tB\x0b\n\t_keyboard\"$\n\x12GetSnapshotRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\",\n\x13GetSnapshotResponse\x12\x15\n\rsnapshot_json\x18\x01 \x01(\t\"&\n\x14GetScreenshotRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\"o\n\x15GetScreenshotResponse\x12\x12\n\nmedia_type\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\r\n\x05width\x18\x03 \x01(\x05\x12\x0e\n\x06height\x18\x04 \x01(\x05\x12\x15\n\rscale_percent\x18\x05 \x01(\x05\"\\\n\x12OpenSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"X\n\x13OpenSessionResponse\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12-\n\nexpires_in\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"9\n\x13RenewSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"E\n\x14RenewSessionResponse\x12-\n\nexpires_in\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"9\n\x13\x43loseSessionRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\"\x16\n\x14\x43loseSessionResponse\"[\n\x0eRunStepRequest\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x11\n\tstep_json\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"<\n\x0fRunStepResponse\x12)\n\x06result\x18\x01 \x01(\x0b\x32\x19.droidfleet.v1.TaskResult2\xdd\x04\n\rDeviceService\x12H\n\x07GetTree\x12\x1d.droidfleet.v1.GetTreeRequest\x1a\x1e.droidfleet.v1.GetTreeResponse\x12T\n\x0bGetSnapshot\x12!.droidfleet.v1.GetSnapshotRequest\x1a\".droidfleet.v1.GetSnapshotResponse\x12Z\n\rGetScreenshot\x12#.droidfleet.v1.GetScreenshotRequest\x1a$.droidfleet.v1.GetScreenshotResponse\x12T\n\x0bOpenSession\x12!.droidfleet.v1.OpenSessionRequest\x1a\".droidfleet.v1.OpenSessionResponse\x12W\n\x0cRenewSession\x12\".droidfleet.v1.RenewSessionRequest\x1a#.droidfleet.v1.RenewSessionResponse\x12W\n\x0c\x43loseSession\x12\".droidfleet.v1.CloseSessionRequest\x1a#.droidfleet.v1.CloseSessionResponse\x12H\n\x07RunStep\x12\x1d.droidfleet.v1.RunStepRequest\x1a\x1e.droidfleet.v1.RunStepResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,26 +43,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTREEREQUEST']._serialized_end=565
   _globals['_GETTREERESPONSE']._serialized_start=568
   _globals['_GETTREERESPONSE']._serialized_end=842
-  _globals['_GETSCREENSHOTREQUEST']._serialized_start=844
-  _globals['_GETSCREENSHOTREQUEST']._serialized_end=882
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=884
-  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=995
-  _globals['_OPENSESSIONREQUEST']._serialized_start=997
-  _globals['_OPENSESSIONREQUEST']._serialized_end=1089
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=1091
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=1179
-  _globals['_RENEWSESSIONREQUEST']._serialized_start=1181
-  _globals['_RENEWSESSIONREQUEST']._serialized_end=1238
-  _globals['_RENEWSESSIONRESPONSE']._serialized_start=1240
-  _globals['_RENEWSESSIONRESPONSE']._serialized_end=1309
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=1311
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=1368
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1370
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1392
-  _globals['_RUNSTEPREQUEST']._serialized_start=1394
-  _globals['_RUNSTEPREQUEST']._serialized_end=1485
-  _globals['_RUNSTEPRESPONSE']._serialized_start=1487
-  _globals['_RUNSTEPRESPONSE']._serialized_end=1547
-  _globals['_DEVICESERVICE']._serialized_start=1550
-  _globals['_DEVICESERVICE']._serialized_end=2069
+  _globals['_GETSNAPSHOTREQUEST']._serialized_start=844
+  _globals['_GETSNAPSHOTREQUEST']._serialized_end=880
+  _globals['_GETSNAPSHOTRESPONSE']._serialized_start=882
+  _globals['_GETSNAPSHOTRESPONSE']._serialized_end=926
+  _globals['_GETSCREENSHOTREQUEST']._serialized_start=928
+  _globals['_GETSCREENSHOTREQUEST']._serialized_end=966
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_start=968
+  _globals['_GETSCREENSHOTRESPONSE']._serialized_end=1079
+  _globals['_OPENSESSIONREQUEST']._serialized_start=1081
+  _globals['_OPENSESSIONREQUEST']._serialized_end=1173
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=1175
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=1263
+  _globals['_RENEWSESSIONREQUEST']._serialized_start=1265
+  _globals['_RENEWSESSIONREQUEST']._serialized_end=1322
+  _globals['_RENEWSESSIONRESPONSE']._serialized_start=1324
+  _globals['_RENEWSESSIONRESPONSE']._serialized_end=1393
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=1395
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=1452
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1454
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1476
+  _globals['_RUNSTEPREQUEST']._serialized_start=1478
+  _globals['_RUNSTEPREQUEST']._serialized_end=1569
+  _globals['_RUNSTEPRESPONSE']._serialized_start=1571
+  _globals['_RUNSTEPRESPONSE']._serialized_end=1631
+  _globals['_DEVICESERVICE']._serialized_start=1634
+  _globals['_DEVICESERVICE']._serialized_end=2239
 # @@protoc_insertion_point(module_scope)

@@ -233,6 +233,52 @@ class GetTreeResponse(_message.Message):
 Global___GetTreeResponse: _TypeAlias = GetTreeResponse  # noqa: Y015
 
 @_typing.final
+class GetSnapshotRequest(_message.Message):
+    """Request of GetSnapshot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEVICE_FIELD_NUMBER: _builtins.int
+    device: _builtins.str
+    """The device's name."""
+    def __init__(
+        self,
+        *,
+        device: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device", b"device"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSnapshotRequest: _TypeAlias = GetSnapshotRequest  # noqa: Y015
+
+@_typing.final
+class GetSnapshotResponse(_message.Message):
+    """Response of GetSnapshot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SNAPSHOT_JSON_FIELD_NUMBER: _builtins.int
+    snapshot_json: _builtins.str
+    """The snapshot as JSON text: package, activity, display, rotation, keyboard, over, and window, which is the active
+    window in the phone's own XML without what a password field holds.
+    """
+    def __init__(
+        self,
+        *,
+        snapshot_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["snapshot_json", b"snapshot_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSnapshotResponse: _TypeAlias = GetSnapshotResponse  # noqa: Y015
+
+@_typing.final
 class GetScreenshotRequest(_message.Message):
     """Request of GetScreenshot."""
 

@@ -41,6 +41,11 @@ class DeviceServiceStub:
                 request_serializer=droidfleet_dot_v1_dot_device__pb2.GetTreeRequest.SerializeToString,
                 response_deserializer=droidfleet_dot_v1_dot_device__pb2.GetTreeResponse.FromString,
                 _registered_method=True)
+        self.GetSnapshot = channel.unary_unary(
+                '/droidfleet.v1.DeviceService/GetSnapshot',
+                request_serializer=droidfleet_dot_v1_dot_device__pb2.GetSnapshotRequest.SerializeToString,
+                response_deserializer=droidfleet_dot_v1_dot_device__pb2.GetSnapshotResponse.FromString,
+                _registered_method=True)
         self.GetScreenshot = channel.unary_unary(
                 '/droidfleet.v1.DeviceService/GetScreenshot',
                 request_serializer=droidfleet_dot_v1_dot_device__pb2.GetScreenshotRequest.SerializeToString,
@@ -75,6 +80,13 @@ class DeviceServiceServicer:
 
     def GetTree(self, request, context):
         """GetTree returns what the device's active window shows, with ready-made selectors. Needs no session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSnapshot(self, request, context):
+        """GetSnapshot returns the same look as a value that can be kept, and matched with selectors. Needs no session.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,6 +137,11 @@ def add_DeviceServiceServicer_to_server(servicer, server):
                     servicer.GetTree,
                     request_deserializer=droidfleet_dot_v1_dot_device__pb2.GetTreeRequest.FromString,
                     response_serializer=droidfleet_dot_v1_dot_device__pb2.GetTreeResponse.SerializeToString,
+            ),
+            'GetSnapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSnapshot,
+                    request_deserializer=droidfleet_dot_v1_dot_device__pb2.GetSnapshotRequest.FromString,
+                    response_serializer=droidfleet_dot_v1_dot_device__pb2.GetSnapshotResponse.SerializeToString,
             ),
             'GetScreenshot': grpc.unary_unary_rpc_method_handler(
                     servicer.GetScreenshot,
@@ -181,6 +198,33 @@ class DeviceService:
             '/droidfleet.v1.DeviceService/GetTree',
             droidfleet_dot_v1_dot_device__pb2.GetTreeRequest.SerializeToString,
             droidfleet_dot_v1_dot_device__pb2.GetTreeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/droidfleet.v1.DeviceService/GetSnapshot',
+            droidfleet_dot_v1_dot_device__pb2.GetSnapshotRequest.SerializeToString,
+            droidfleet_dot_v1_dot_device__pb2.GetSnapshotResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class DeviceServiceStub:
     def __new__(cls, channel: _aio.Channel) -> DeviceServiceAsyncStub: ...
     GetTree: _grpc.UnaryUnaryMultiCallable[_device_pb2.GetTreeRequest, _device_pb2.GetTreeResponse]
     """GetTree returns what the device's active window shows, with ready-made selectors. Needs no session."""
+    GetSnapshot: _grpc.UnaryUnaryMultiCallable[_device_pb2.GetSnapshotRequest, _device_pb2.GetSnapshotResponse]
+    """GetSnapshot returns the same look as a value that can be kept, and matched with selectors. Needs no session."""
     GetScreenshot: _grpc.UnaryUnaryMultiCallable[_device_pb2.GetScreenshotRequest, _device_pb2.GetScreenshotResponse]
     """GetScreenshot returns a picture of the display. Needs no session."""
     OpenSession: _grpc.UnaryUnaryMultiCallable[_device_pb2.OpenSessionRequest, _device_pb2.OpenSessionResponse]
@@ -62,6 +64,8 @@ class DeviceServiceAsyncStub(DeviceServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetTree: _aio.UnaryUnaryMultiCallable[_device_pb2.GetTreeRequest, _device_pb2.GetTreeResponse]  # type: ignore[assignment]
     """GetTree returns what the device's active window shows, with ready-made selectors. Needs no session."""
+    GetSnapshot: _aio.UnaryUnaryMultiCallable[_device_pb2.GetSnapshotRequest, _device_pb2.GetSnapshotResponse]  # type: ignore[assignment]
+    """GetSnapshot returns the same look as a value that can be kept, and matched with selectors. Needs no session."""
     GetScreenshot: _aio.UnaryUnaryMultiCallable[_device_pb2.GetScreenshotRequest, _device_pb2.GetScreenshotResponse]  # type: ignore[assignment]
     """GetScreenshot returns a picture of the display. Needs no session."""
     OpenSession: _aio.UnaryUnaryMultiCallable[_device_pb2.OpenSessionRequest, _device_pb2.OpenSessionResponse]  # type: ignore[assignment]
@@ -90,6 +94,14 @@ class DeviceServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_device_pb2.GetTreeResponse, _abc.Awaitable[_device_pb2.GetTreeResponse]]:
         """GetTree returns what the device's active window shows, with ready-made selectors. Needs no session."""
+
+    @_abc_1.abstractmethod
+    def GetSnapshot(
+        self,
+        request: _device_pb2.GetSnapshotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_device_pb2.GetSnapshotResponse, _abc.Awaitable[_device_pb2.GetSnapshotResponse]]:
+        """GetSnapshot returns the same look as a value that can be kept, and matched with selectors. Needs no session."""
 
     @_abc_1.abstractmethod
     def GetScreenshot(

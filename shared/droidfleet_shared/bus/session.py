@@ -28,6 +28,7 @@ from droidfleet_shared.errors import (
     UnavailableError,
 )
 from droidfleet_shared.protocol.result import BoundsModel, TaskResult
+from droidfleet_shared.screen.snapshot import Snapshot
 
 MIN_TTL_S = 1.0
 DEFAULT_TTL_S = 60.0
@@ -52,6 +53,7 @@ class Method(StrEnum):
     RENEW = "renew"
     CLOSE = "close"
     TREE = "tree"
+    LOOK = "look"
     SCREENSHOT = "screenshot"
     STEP = "step"
 
@@ -108,6 +110,12 @@ class ReadTree(Message):
 
     timeout_s: float = MAX_READ_S
     raw: bool = Field(False, description="Also the phone's own XML, all windows.")
+
+
+class TakeLook(Message):
+    """Asks for a look as a value, on which selectors can be matched elsewhere; needs no lease."""
+
+    timeout_s: float = MAX_READ_S
 
 
 class ReadScreenshot(Message):
@@ -194,6 +202,12 @@ class SeenTree(Reply):
         """Without what is at its default, which is most of a tree."""
         body = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return json.dumps({"v": VERSION, **body}, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+class Looked(Reply):
+    """One look. None only beside a fault."""
+
+    snapshot: Snapshot | None = None
 
 
 class SeenPicture(Reply):

@@ -1,6 +1,6 @@
 """The selector model (protocol section 5): which node on the screen a step means.
 
-All given fields must hold on one node. Matching itself is the agent's (`droidfleet_agent.screen.matching`); the rules
+All given fields must hold on one node. Matching itself is the agent's (`droidfleet_shared.screen.matching`); the rules
 that need more than one field (not empty, xpath alone, regex cost) are the validator's.
 """
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from droidfleet_agent.driver.phone import AdbPhone, open_phone
-from droidfleet_agent.screen.parse import parse
 from droidfleet_agent.virtual_phone.scenario.loader import parse_scenario
 from droidfleet_agent.virtual_phone.server import PhoneOptions
 from droidfleet_shared.clock import Deadline, SystemClock
+from droidfleet_shared.screen.parse import parse
 from support.adb import AdbServer, ConnectedPhones, RunningPhone
 
 pytestmark = pytest.mark.integration

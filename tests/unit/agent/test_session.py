@@ -15,8 +15,7 @@ from PIL import Image
 
 from benchmarks.matching import _list
 from droidfleet_agent.driver.memory import Call, Fault, Page
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.picture import fitting
+from droidfleet_agent.engine.picture import fitting
 from droidfleet_agent.session.seen import seen_tree
 from droidfleet_agent.session.session import MAX_PICTURE_BYTES, TICK_S, Session
 from droidfleet_shared.bus import subjects
@@ -24,6 +23,7 @@ from droidfleet_shared.bus.messages import MAX_MESSAGE_BYTES, ExecutionRef, Mess
 from droidfleet_shared.bus.session import (
     CloseSession,
     Leased,
+    Looked,
     Method,
     OpenSession,
     ReadScreenshot,
@@ -34,8 +34,11 @@ from droidfleet_shared.bus.session import (
     SeenPicture,
     SeenTree,
     StepRan,
+    TakeLook,
 )
 from droidfleet_shared.clock import Deadline
+from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Matched, Matcher
 from support.assignments import AGENT, TAP_TEA, WAIT_FOR_NOTHING, ref
 from support.clock import HandClock, settle
 from support.memory_bus import MemoryBus
@@ -81,6 +84,9 @@ class Bench:
     async def step(self, lease: Leased, step: dict[str, object], *, request_id: str = "r1") -> StepRan:
         request = RunStep(lease_id=lease.lease_id, request_id=request_id, step=json.dumps(step))
         return await self.ask(Method.STEP, request, StepRan)
+
+    async def look(self) -> Looked:
+        return await self.ask(Method.LOOK, TakeLook(), Looked)
 
     async def tree(self, *, raw: bool = False) -> SeenTree:
         return await self.ask(Method.TREE, ReadTree(raw=raw), SeenTree)
@@ -399,3 +405,13 @@ async def test_a_request_that_cannot_be_read_is_answered_so(method: str, data: b
 def test_a_node_of_a_tree_takes_few_bytes() -> None:
     tree = seen_tree(Matcher(screen_of(dump(window(node("Buy", (0, 0, 100, 50)))))), max_bytes=MAX_MESSAGE_BYTES)
     assert len(tree.encode()) < 900
+
+
+async def test_a_look_needs_no_lease_and_can_be_matched_elsewhere() -> None:
+    bench = Bench()
+    looked = await bench.look()
+    assert looked.snapshot is not None
+    tree = await bench.tree()
+    named = next(node for node in tree.nodes if node.offered)
+    outcome = looked.snapshot.matcher().match(Selector.model_validate_json(named.offered[0].selector), touch=False)
+    assert isinstance(outcome, Matched)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from droidfleet_agent.cli.tree import lines_of
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_agent.session.seen import seen_tree
+from droidfleet_shared.screen.matching import Matcher
 from support.screens import node, screen
 
 ROW = node(

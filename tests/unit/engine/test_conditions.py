@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from droidfleet_agent.driver.memory import Fault, Page
 from droidfleet_agent.engine.conditions import evaluate, needs_activity, needs_look
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Screen
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.condition import Condition
 from droidfleet_shared.protocol.result import OutputValue
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Screen
 from support.runs import run_step, run_steps
 from support.screens import PACKAGE, dump, node, screen, window
 from support.shop import shop

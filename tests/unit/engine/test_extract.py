@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from droidfleet_agent.driver.memory import ACTIONS, MemoryPhone, Page
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
+from droidfleet_shared.screen.node import Node
 from support.runs import run_step, run_steps
 from support.screens import WIDTH, dump, field, node, window
 

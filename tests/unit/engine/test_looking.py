@@ -8,10 +8,10 @@ from droidfleet_agent.driver.memory import KEYBOARD_PACKAGE, Fault, MemoryPhone,
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.ending import MAX_INLINE_CHARACTERS
 from droidfleet_agent.engine.sight import PICTURE_NOT_READ
-from droidfleet_agent.screen.windows import SYSTEM_UI
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import StepResult
+from droidfleet_shared.screen.windows import SYSTEM_UI
 from support.runs import Recorder, run_step
 from support.screens import HEIGHT, PACKAGE, WIDTH, dump, node, window
 from support.shop import button, pages, shop

@@ -6,9 +6,9 @@ import pytest
 
 from droidfleet_agent.driver.memory import ACTIONS, MemoryPhone, Page
 from droidfleet_agent.engine.outputs import MAX_OUTPUT
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
+from droidfleet_shared.screen.node import Node
 from support.runs import run_step, run_steps
 from support.screens import dump, field, node, window
 from support.shop import shop

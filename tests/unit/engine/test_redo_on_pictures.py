@@ -9,13 +9,13 @@ import pytest
 from droidfleet_agent.driver.memory import Fault, MemoryPhone, Page
 from droidfleet_agent.engine.control import RunControl
 from droidfleet_agent.engine.run import Engine
-from droidfleet_agent.screen.node import Bounds
-from droidfleet_agent.screen.sights import Sighting
 from droidfleet_agent.vision.port import PictureSize, Vision
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import StepCode
 from droidfleet_shared.protocol.result import StepResult
 from droidfleet_shared.protocol.validate import validate_task
+from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.screen.sights import Sighting
 from support.runs import AGENT, Recorder
 from support.screens import HEIGHT, WHOLE, WIDTH, dump, node, window
 

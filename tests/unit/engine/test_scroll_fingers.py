@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from droidfleet_agent.driver.memory import KEYBOARD_SHARE, Page
-from droidfleet_agent.screen.gestures import inside_rim
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.windows import rotated_display
 from droidfleet_shared.clock import VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps.base import Direction
+from droidfleet_shared.screen.gestures import inside_rim
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.windows import rotated_display
 from support.fingers import Fingers
 from support.runs import run_step
 from support.screens import HEIGHT, WIDTH, Rectangle, dump, node, window

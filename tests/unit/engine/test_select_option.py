@@ -6,9 +6,9 @@ import pytest
 
 from droidfleet_agent.driver.memory import Fault, MemoryPhone, Page
 from droidfleet_agent.engine.steps.select_option import OPEN_LOOKS
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.clock import Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
+from droidfleet_shared.screen.node import Node
 from support.runs import run_step
 from support.screens import dump, node, window
 from support.shop import button

@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 from droidfleet_agent.driver.memory import MemoryPhone
 from droidfleet_agent.driver.port import PhoneUnavailableError
 from droidfleet_agent.engine.sight import Eyes, Needs, needs_of, needs_of_task
-from droidfleet_agent.screen.node import Bounds
-from droidfleet_agent.screen.sights import Sighting
 from droidfleet_agent.vision.port import PictureSize, UnreadablePictureError, Vision
 from droidfleet_shared.clock import Clock, SystemClock, VirtualClock
 from droidfleet_shared.protocol.selector import ImageSelector
 from droidfleet_shared.protocol.steps import Step
 from droidfleet_shared.protocol.task import TaskTemplate
+from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.screen.sights import Sighting
 from support.shop import pages
 
 STEPS: TypeAdapter[Step] = TypeAdapter(Step)

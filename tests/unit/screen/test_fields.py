@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.fields import focused_field, held_text, may_hide_emoji, same_node, shows
-from droidfleet_agent.screen.matching import Matcher
+from droidfleet_shared.screen.fields import focused_field, held_text, may_hide_emoji, same_node, shows
+from droidfleet_shared.screen.matching import Matcher
 from support.screens import field, node, screen
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from droidfleet_agent.screen.gestures import (
+from droidfleet_shared.protocol.steps.base import Direction
+from droidfleet_shared.screen.gestures import (
     LEAST_LINE,
     Line,
     drag_end,
@@ -17,10 +18,9 @@ from droidfleet_agent.screen.gestures import (
     largest_scrollable,
     swipe_line,
 )
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.windows import rotated_display
-from droidfleet_shared.protocol.steps.base import Direction
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.windows import rotated_display
 from support.screens import WHOLE, WIDTH, Rectangle, node, screen
 
 DISPLAY = Bounds(*WHOLE)

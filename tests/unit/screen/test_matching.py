@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound, Outcome, uses_emoji
-from droidfleet_agent.screen.node import Bounds, Node, Screen
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound, Outcome, uses_emoji
+from droidfleet_shared.screen.node import Bounds, Node, Screen
 from support.screens import HEIGHT, PACKAGE, WIDTH, dump, field, node, screen, screen_of, window
 
 

@@ -7,11 +7,11 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from droidfleet_agent.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound, Outcome
-from droidfleet_agent.screen.node import Node, Screen
-from droidfleet_agent.screen.parse import Hierarchy, ScreenUnreadableError, parse
-from droidfleet_agent.screen.windows import SYSTEM_UI
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Ambiguous, Disabled, Matched, Matcher, NotFound, Outcome
+from droidfleet_shared.screen.node import Node, Screen
+from droidfleet_shared.screen.parse import Hierarchy, ScreenUnreadableError, parse
+from droidfleet_shared.screen.windows import SYSTEM_UI
 from support.screens import Rectangle, dump, node, screen_of, window
 
 examples = settings(max_examples=60)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.parse import MAX_DEPTH, Hierarchy, ScreenUnreadableError, parse, parse_bounds
-from droidfleet_agent.screen.write import write
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.parse import MAX_DEPTH, Hierarchy, ScreenUnreadableError, parse, parse_bounds
+from droidfleet_shared.screen.write import write
 from support.screens import PACKAGE, dump, field, node, window
 
 

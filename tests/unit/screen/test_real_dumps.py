@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from droidfleet_agent.screen.matching import Ambiguous, Matched, Matcher
-from droidfleet_agent.screen.node import Screen
-from droidfleet_agent.screen.parse import parse
-from droidfleet_agent.screen.windows import choose, rotated_display
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Ambiguous, Matched, Matcher
+from droidfleet_shared.screen.node import Screen
+from droidfleet_shared.screen.parse import parse
+from droidfleet_shared.screen.windows import choose, rotated_display
 from support.dumps import DUMPS, FOLDER
 
 pytestmark = pytest.mark.skipif(not DUMPS, reason=f"no real dumps in {FOLDER}; DROIDFLEET_DUMPS names another folder")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
-from droidfleet_agent.screen.same import same_screen, same_tree
+from droidfleet_shared.screen.node import Bounds, Node, Screen
+from droidfleet_shared.screen.same import same_screen, same_tree
 from support.screens import dump, node, screen, screen_of, window
 
 KEYBOARD = Bounds(0, 1500, 1080, 2400)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.matching import Ambiguous, Matched, Matcher, NotFound
-from droidfleet_agent.screen.node import Bounds, Node, Screen
-from droidfleet_agent.screen.sights import Sighting, Sights
-from droidfleet_agent.screen.touch import touch_point
 from droidfleet_shared.protocol.selector import ImageSelector, PointSelector, Selector
+from droidfleet_shared.screen.matching import Ambiguous, Matched, Matcher, NotFound
+from droidfleet_shared.screen.node import Bounds, Node, Screen
+from droidfleet_shared.screen.sights import Sighting, Sights
+from droidfleet_shared.screen.touch import touch_point
 
 DISPLAY = Bounds(0, 0, 1000, 2000)
 WINDOW = Bounds(0, 100, 1000, 2000)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.matching import _list
-from droidfleet_agent.screen.matching import Matched, Matcher, NotFound, Outcome
-from droidfleet_agent.screen.node import Node, Screen
-from droidfleet_agent.screen.stability import changing_text, lasting_prefix, made_up_id
-from droidfleet_agent.screen.suggest import MAX_OFFERED, MAX_REJECTED, Suggester, Suggestions
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Matched, Matcher, NotFound, Outcome
+from droidfleet_shared.screen.node import Node, Screen
+from droidfleet_shared.screen.stability import changing_text, lasting_prefix, made_up_id
+from droidfleet_shared.screen.suggest import MAX_OFFERED, MAX_REJECTED, Suggester, Suggestions
 from support.dumps import DUMPS
 from support.screens import dump, field, node, screen, screen_of, window
 from unit.screen.test_matching_properties import screens

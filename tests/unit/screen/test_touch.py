@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.touch import Covered, touch_point
-from droidfleet_agent.screen.windows import windows_over
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.touch import Covered, touch_point
+from droidfleet_shared.screen.windows import windows_over
 from support.screens import HEIGHT, WIDTH, node, screen, window
 
 ROW = (0, 400, 1000, 500)

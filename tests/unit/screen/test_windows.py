@@ -6,8 +6,8 @@ from itertools import permutations
 
 import pytest
 
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.windows import SYSTEM_UI, choose, rotated_display
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.windows import SYSTEM_UI, choose, rotated_display
 from support.screens import HEIGHT, PACKAGE, WIDTH, node, window
 
 KEYBOARD = "com.google.android.inputmethod.latin"

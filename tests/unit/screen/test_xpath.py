@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from droidfleet_agent.screen.matching import MAX_XPATH_NODES, Ambiguous, Matched, Matcher, NotFound
-from droidfleet_agent.screen.xpath import element_name
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import MAX_XPATH_NODES, Ambiguous, Matched, Matcher, NotFound
+from droidfleet_shared.screen.xpath import element_name
 from support.screens import node, screen
 
 

@@ -7,10 +7,10 @@ from droidfleet_agent.engine.messages import selector_text
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import Sight, find, wait_to_touch
 from droidfleet_agent.engine.wait import Missing
-from droidfleet_agent.screen.gestures import LEAST_LINE, Point, drag_end
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import DragStep
+from droidfleet_shared.screen.gestures import LEAST_LINE, Point, drag_end
+from droidfleet_shared.screen.matching import Matcher
 
 
 async def drag(run: StepRun, step: DragStep) -> StepDone:

@@ -11,14 +11,14 @@ from droidfleet_agent.engine.outputs import MAX_OUTPUT, appended, bounded
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import ambiguous, find
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.fields import held_text
-from droidfleet_agent.screen.matching import Ambiguous, Matcher, NotFound
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.result import OutputValue
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import ExtractStep
 from droidfleet_shared.protocol.steps.reading import Attribute, ExtractField
+from droidfleet_shared.screen.fields import held_text
+from droidfleet_shared.screen.matching import Ambiguous, Matcher, NotFound
+from droidfleet_shared.screen.node import Node
 
 Row = list[str | None]
 """The values of one node, in the order of the step's fields; None where it has no such node."""

@@ -7,9 +7,9 @@ from droidfleet_agent.engine.messages import cut
 from droidfleet_agent.engine.outputs import MAX_OUTPUT, appended
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import wait_for_sight
-from droidfleet_agent.screen.fields import held_text
 from droidfleet_shared.protocol.codes import Detail
 from droidfleet_shared.protocol.steps import ExtractTextStep
+from droidfleet_shared.screen.fields import held_text
 
 
 async def extract_text(run: StepRun, step: ExtractTextStep) -> StepDone:

@@ -10,11 +10,11 @@ from droidfleet_agent.engine.messages import quoted, selector_text
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import EMOJI_NOTE, Skip, wait_to_touch
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.fields import focused_field, held_text, may_hide_emoji, same_node, shows
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import InputStep
+from droidfleet_shared.screen.fields import focused_field, held_text, may_hide_emoji, same_node, shows
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node
 
 MISMATCH_LOOKS = 3
 """Equal looks that must show another text than was set before that counts as lost characters: an app may take a few

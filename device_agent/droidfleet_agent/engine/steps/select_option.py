@@ -14,15 +14,15 @@ from droidfleet_agent.engine.scrolling import Reached, scroll_until
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import Sight, wait_to_touch
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.fields import place_in_window, same_node
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node
-from droidfleet_agent.screen.same import same_screen
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import SelectOptionStep
 from droidfleet_shared.protocol.steps.base import Direction
 from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.screen.fields import place_in_window, same_node
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node
+from droidfleet_shared.screen.same import same_screen
 
 DIRECTIONS: tuple[Direction, ...] = ("DOWN", "UP")
 """A list may open at its beginning or at what is chosen now."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from droidfleet_agent.engine.ending import StepDone
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.wait import Missing, until_sent, wait_until
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import StopAppStep
+from droidfleet_shared.screen.matching import Matcher
 
 
 async def stop_app(run: StepRun, step: StopAppStep) -> StepDone:

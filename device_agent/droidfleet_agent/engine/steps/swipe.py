@@ -9,10 +9,10 @@ from droidfleet_agent.engine.messages import seen_on, selector_text
 from droidfleet_agent.engine.step import StepRun
 from droidfleet_agent.engine.target import find
 from droidfleet_agent.engine.wait import Missing, wait_until
-from droidfleet_agent.screen.gestures import Line, free_part, swipe_line
-from droidfleet_agent.screen.matching import Matcher
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from droidfleet_shared.protocol.steps import SwipeStep
+from droidfleet_shared.screen.gestures import Line, free_part, swipe_line
+from droidfleet_shared.screen.matching import Matcher
 
 
 async def swipe(run: StepRun, step: SwipeStep) -> StepDone:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from droidfleet_agent.screen.node import Bounds
 from droidfleet_agent.virtual_phone.scenario.template import Scope
 from droidfleet_agent.virtual_phone.scenario.widgets import Base, Canvas
+from droidfleet_shared.screen.node import Bounds
 
 if TYPE_CHECKING:
     from droidfleet_agent.virtual_phone.model.spec import Spec

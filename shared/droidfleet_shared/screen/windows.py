@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from droidfleet_agent.screen.node import Bounds, Node
+from droidfleet_shared.screen.node import Bounds, Node
 
 SYSTEM_UI = "com.android.systemui"
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from xml.parsers import expat
 
-from droidfleet_agent.screen.node import Bounds, Node
 from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.screen.node import Bounds, Node
 
 MAX_NODES = 20_000
 """Far above any real screen (a few thousand at most); a dump beyond it is a defect of the app or of the phone."""

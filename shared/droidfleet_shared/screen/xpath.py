@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from droidfleet_agent.screen.node import Node, Screen
-from droidfleet_agent.screen.write import node_attributes
+from droidfleet_shared.screen.node import Node, Screen
+from droidfleet_shared.screen.write import node_attributes
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Literal
 
-from droidfleet_agent.screen.matching import Ambiguous, Matched, Matcher, in_one_column, on_one_line
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.stability import changing_text, lasting_prefix, made_up_id
 from droidfleet_shared.protocol.selector import MAX_INDEX, Selector
 from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.screen.matching import Ambiguous, Matched, Matcher, in_one_column, on_one_line
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.stability import changing_text, lasting_prefix, made_up_id
 
 MAX_OFFERED = 6
 MAX_REJECTED = 6

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Node
 from droidfleet_shared.protocol.text import dump_form
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Node
 
 
 def held_text(node: Node) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from droidfleet_agent.screen.node import Node, Screen
-from droidfleet_agent.screen.sights import Sights
+from droidfleet_shared.screen.node import Node, Screen
+from droidfleet_shared.screen.sights import Sights
 
 
 def same_screen(one: Screen, other: Screen) -> bool:

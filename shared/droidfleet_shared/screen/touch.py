@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Bounds, Node
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Bounds, Node
 
 MAX_COVERS = 24
 """More are not told apart piece by piece: the work grows with their cube."""

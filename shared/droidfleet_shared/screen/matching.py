@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
-from droidfleet_agent.screen.sights import NOTHING_SEEN, Sights, is_visual, seen_nodes
-from droidfleet_agent.screen.xpath import WindowTree
 from droidfleet_shared.protocol.regexes import compile_pattern
 from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.text import dump_form, normalise
+from droidfleet_shared.screen.node import Bounds, Node, Screen
+from droidfleet_shared.screen.sights import NOTHING_SEEN, Sights, is_visual, seen_nodes
+from droidfleet_shared.screen.xpath import WindowTree
 
 MAX_XPATH_NODES = 1_500
 """libxml2 has no time limit: the costliest expression that the validator accepts takes a second on so many nodes, and

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from xml.sax.saxutils import quoteattr
 
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.parse import Hierarchy
 from droidfleet_shared.protocol.text import dump_form
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.parse import Hierarchy
 
 _WHITE_SPACE = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
-def write(hierarchy: Hierarchy) -> str:
-    """The dump of some windows."""
+def text_of(node: Node) -> str:
+    """What a node's text is, as it was dumped."""
+    return node.text
+
+
+def write(hierarchy: Hierarchy, *, shown: Callable[[Node], str] = text_of) -> str:
+    """The dump of some windows. ``shown`` says what stands for the text of a node."""
     parts = ["<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>", f'<hierarchy rotation="{hierarchy.rotation}">']
     pending: list[Node | None] = list(reversed(hierarchy.roots))
     while pending:
@@ -20,7 +26,7 @@ def write(hierarchy: Hierarchy) -> str:
         if node is None:
             parts.append("</node>")
             continue
-        parts.append(f"<node {_attributes(node)}>")
+        parts.append(f"<node {_attributes(node, shown(node))}>")
         pending.append(None)
         pending.extend(reversed(node.children))
     parts.append("</hierarchy>")
@@ -53,10 +59,9 @@ def node_attributes(node: Node) -> dict[str, str]:
     }
 
 
-def _attributes(node: Node) -> str:
-    return " ".join(
-        f"{name}={quoteattr(dump_form(text), _WHITE_SPACE)}" for name, text in node_attributes(node).items()
-    )
+def _attributes(node: Node, text: str) -> str:
+    attributes = {**node_attributes(node), "text": text}
+    return " ".join(f"{name}={quoteattr(dump_form(value), _WHITE_SPACE)}" for name, value in attributes.items())
 
 
 def _flag(value: bool) -> str:

@@ -6,10 +6,10 @@ something else. So a line lies inside both, in the middle across its direction.
 
 from __future__ import annotations
 
-from droidfleet_agent.screen.matching import Matcher
-from droidfleet_agent.screen.node import Bounds, Node
-from droidfleet_agent.screen.touch import largest_free, views_over
 from droidfleet_shared.protocol.steps.base import Direction
+from droidfleet_shared.screen.matching import Matcher
+from droidfleet_shared.screen.node import Bounds, Node
+from droidfleet_shared.screen.touch import largest_free, views_over
 
 Point = tuple[int, int]
 Line = tuple[Point, Point]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from droidfleet_agent.screen.node import Bounds, Node, Screen
 from droidfleet_shared.protocol.selector import ImageSelector, PointSelector, Selector
 from droidfleet_shared.protocol.text import normalise
+from droidfleet_shared.screen.node import Bounds, Node, Screen
 
 READ, FOUND, POINT = "ocrText", "image", "point"
 """What stands as the class of a node that no tree holds."""
