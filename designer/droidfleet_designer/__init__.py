@@ -1,0 +1,10 @@
+"""From one sentence to a task that was seen to work.
+
+A model explores one free phone through tools, writes a protocol v1 task, and has every selector of it checked against
+the screens that it saw. What comes out is a draft for a person. It proposes: nothing here stores a task, schedules one
+or runs one, and nothing here knows a database, a bus or the API. Those come in by ports: `ports` (the phone, the fleet,
+the log, whoever approves) and `model.port` (the language model).
+
+`conversation` (what is said) -> `model` (who answers) -> `loop` (turn by turn) -> `tools` (what may be done) ->
+`observation` (what a screen says) -> `draft` (what is proposed, and its evidence).
+"""
