@@ -67,7 +67,7 @@ chaos: install ## Kill, pause and cut a fleet under load for MINUTES (5), by SEE
 	PYTHONPATH=tests $(BIN)/python -m chaos --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1)
 
 .PHONY: chaos-full
-chaos-full: install ## The same with 100,000 executions and 450 kills; takes some three hours.
+chaos-full: install ## The same with 100,000 executions and 450 kills; takes some two hours.
 	PYTHONPATH=tests $(BIN)/python -m chaos --full --seed $(or $(SEED),1) --report docs/reliability
 
 .PHONY: clean

@@ -21,7 +21,7 @@ REPORT = Path("build/chaos")
 PLAIN_PART = 1 / 3
 """Of the time, for each run of the plain queue: it is there for comparison."""
 
-MOST_PLAIN_MINUTES = 10.0
+MOST_PLAIN_MINUTES = 3.0
 
 
 def main() -> int:

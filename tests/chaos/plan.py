@@ -88,7 +88,7 @@ CI = Scale(
 
 FULL = replace(
     CI,
-    seconds=10_000,
+    seconds=5_700,
     executions=100_000,
     light_processes=4,
     light_agents=25,
@@ -100,7 +100,7 @@ FULL = replace(
     cuts=60,
     heal_s=3_600,
 )
-"""The whole: some three hours on two cores."""
+"""The whole: some two hours on two cores."""
 
 CROWD = replace(
     CI,
