@@ -141,8 +141,9 @@ Written = TakeOn | Refuse | Expire | AnswerCancelled | SayPaused | EndInterrupte
 
 Action = Written | CancelRunning | Pause | GoOn | ReportAgain | Forget | Start
 
-MAX_RESTARTS = 3
-"""How often an attempt is gone on with: a task that ends its agent each time is not the way out of it."""
+MAX_CRASHES = 3
+"""How often an attempt is gone on with after a crash: a task that ends its agent each time is not the way out of it.
+Processes that ended in order, as at an upgrade, do not count."""
 
 CANCEL_WANTED = "asked for through the controller."
 NOT_ASSIGNED = "no longer assigned to this agent."
@@ -224,7 +225,7 @@ def _steer(situation: Situation, running: ExecutionRef, wanted: Assignment | Non
 
 def _broken_off(situation: Situation, attempt: Attempt, wanted: Assignment | None, unwanted: str) -> list[Action]:
     """What becomes of an attempt that began and does not run, but for going on with it."""
-    goes_on = bool(attempt.trail_length) and attempt.restarts < MAX_RESTARTS
+    goes_on = bool(attempt.trail_length) and attempt.crashes < MAX_CRASHES
     if unwanted or key(attempt.ref) in situation.broke or not goes_on:
         return [EndInterrupted(attempt, unwanted)]
     return [SayPaused(attempt)] if wanted is not None and _to_be_held(wanted) and not attempt.paused else []

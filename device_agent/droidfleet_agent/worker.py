@@ -375,6 +375,7 @@ class Worker:
                     "execution_finished", code=result.code, duration_ms=result.duration_ms, events_unsent=known.unsent
                 )
         except RunLeft:
+            await self._journal.leave(ref)
             self._left = ref
             bound.info("execution_left", reason=self._stopping)
         finally:

@@ -110,6 +110,25 @@ async def test_who_goes_on_is_counted_and_finds_the_open_step_as_it_was(journal:
     assert attempt.open_step == OpenStep("s1", "/steps/0", dispatched=1)
 
 
+async def test_going_on_with_what_was_left_in_order_is_no_crash(journal: Journal) -> None:
+    await begun(journal, A)
+    await journal.leave(A)
+    await journal.append(A, resumed(A, 1))
+    attempt = await _only(journal)
+    assert (attempt.restarts, attempt.crashes, attempt.left) == (1, 0, False)
+    await journal.append(A, resumed(A, 2))
+    attempt = await _only(journal)
+    assert (attempt.restarts, attempt.crashes) == (2, 1)
+
+
+async def test_only_what_runs_can_be_left(journal: Journal) -> None:
+    await take_on(journal, A)
+    await ended(journal, B)
+    for ref in (A, B):
+        with pytest.raises(IllegalMoveError):
+            await journal.leave(ref)
+
+
 async def test_only_what_began_is_gone_on_with(journal: Journal) -> None:
     await take_on(journal, A)
     await ended(journal, B)
@@ -181,6 +200,7 @@ CALLS: dict[str, Callable[[Journal], Awaitable[object]]] = {
     "append": lambda journal: journal.append(A, step_finished(A), trail=step_end()),
     "dispatching": lambda journal: journal.dispatching(A, step_id="s1", path="/steps/0", ordinal=1),
     "note": lambda journal: journal.note(A, decision()),
+    "leave": lambda journal: journal.leave(A),
     "sent": _sent,
     "forget": lambda journal: journal.forget([A]),
 }
@@ -217,7 +237,7 @@ async def test_a_call_that_failed_has_changed_nothing_and_can_be_made_again(call
     assert await _content(failing) != before
 
 
-@pytest.mark.parametrize("call", ["take_on", "append", "dispatching", "note"])
+@pytest.mark.parametrize("call", ["take_on", "append", "dispatching", "note", "leave"])
 async def test_a_call_that_the_disk_refuses_has_changed_nothing_when_it_is_opened_again(
     call: str, tmp_path: Path
 ) -> None:

@@ -64,6 +64,10 @@ class HostJournal(Journal):
         await self._kept.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal)
         self._truth.announced(ref)
 
+    async def leave(self, ref: ExecutionRef) -> None:
+        await self._disk()
+        await self._kept.leave(ref)
+
     async def note(self, ref: ExecutionRef, entry: Entry) -> None:
         # Durable with the next other call: until then it dies with its process.
         self._noted.append((ref, entry))

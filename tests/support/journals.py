@@ -61,6 +61,10 @@ class FailingJournal(Journal):
         self._may_fail("dispatching")
         await self._inner.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal)
 
+    async def leave(self, ref: ExecutionRef) -> None:
+        self._may_fail("leave")
+        await self._inner.leave(ref)
+
     async def note(self, ref: ExecutionRef, entry: Entry) -> None:
         self._may_fail("note")
         await self._inner.note(ref, entry)

@@ -52,8 +52,9 @@ class Attempt:
 
     ``open_step``: where a crash leaves an action in doubt. ``unsent``: how many of its step events had to make room and
     were never sent. ``last``: what ended it, to be sent until it is recorded. ``trail_length``: entries of its
-    trail; None when it left too many to go on with after a crash. ``restarts``: how often a later process went on.
-    ``paused``: it is held.
+    trail; None when it left too many to go on with after a crash. ``restarts``: how often a later process went on;
+    ``crashes``: how often because the one before had ended without leaving the run. ``left``: the last process ended in
+    order and left it. ``paused``: it is held.
     """
 
     ref: ExecutionRef
@@ -67,6 +68,8 @@ class Attempt:
     last: ExecutionFinished | ExecutionRejected | None = None
     trail_length: int | None = 0
     restarts: int = 0
+    crashes: int = 0
+    left: bool = False
     paused: bool = False
 
 
@@ -92,7 +95,8 @@ def after_event(attempt: Attempt, event: Event) -> Attempt:
         case ExecutionStarted() if phase is Phase.ACCEPTED and attempt.sequence > 0:
             moved = replace(moved, phase=Phase.RUNNING)
         case ExecutionResumed() if phase is Phase.RUNNING:
-            moved = replace(moved, restarts=attempt.restarts + 1)
+            crashes = attempt.crashes + (not attempt.left)
+            moved = replace(moved, restarts=attempt.restarts + 1, crashes=crashes, left=False)
         case ExecutionPaused() | ExecutionContinued() if phase is Phase.RUNNING and attempt.paused != _pauses(event):
             moved = replace(moved, paused=_pauses(event))
         case StepStarted() if phase is Phase.RUNNING:
@@ -137,6 +141,17 @@ def after_dispatching(attempt: Attempt, *, step_id: str, path: str, ordinal: int
             "ILLEGAL_MOVE", f"action {ordinal} of {path} cannot be announced: {attempt.phase}, open step {step}."
         )
     return replace(attempt, open_step=replace(step, dispatched=ordinal))
+
+
+def after_leaving(attempt: Attempt) -> Attempt:
+    """The attempt once the process that carried it out has left it in order, for the next one to go on with.
+
+    Raises:
+        IllegalMoveError: it does not run.
+    """
+    if attempt.phase is not Phase.RUNNING:
+        raise IllegalMoveError("ILLEGAL_MOVE", f"{attempt.ref.execution_id} cannot be left: it is {attempt.phase}.")
+    return replace(attempt, left=True)
 
 
 def key(ref: ExecutionRef) -> tuple[str, int]:

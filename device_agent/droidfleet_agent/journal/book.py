@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from droidfleet_agent.engine.trail import Entry
-from droidfleet_agent.journal.attempt import Attempt, IllegalMoveError, Phase, after_dispatching, after_event, key
+from droidfleet_agent.journal.attempt import (
+    Attempt,
+    IllegalMoveError,
+    Phase,
+    after_dispatching,
+    after_event,
+    after_leaving,
+    key,
+)
 from droidfleet_agent.journal.port import JournalFullError, Limits
 from droidfleet_shared.bus.messages import ArtifactStored, Event, ExecutionRef, StepFinished, StepStarted
 
@@ -132,6 +140,14 @@ class Book:
             IllegalMoveError: as `Journal.dispatching`.
         """
         return Change(attempts=(after_dispatching(self._known(ref), step_id=step_id, path=path, ordinal=ordinal),))
+
+    def leave(self, ref: ExecutionRef) -> Change:
+        """The process leaves the run in order.
+
+        Raises:
+            IllegalMoveError: as `Journal.leave`.
+        """
+        return Change(attempts=(after_leaving(self._known(ref)),))
 
     def sent(self, events: Sequence[Event]) -> Change:
         """Events leave the outbox."""

@@ -33,6 +33,9 @@ class MemoryJournal(Journal):
     async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
         self._book.apply(self._book.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal))
 
+    async def leave(self, ref: ExecutionRef) -> None:
+        self._book.apply(self._book.leave(ref))
+
     async def note(self, ref: ExecutionRef, entry: Entry) -> None:
         self._apply(self._book.note(ref, entry))
 

@@ -89,6 +89,14 @@ class Journal(ABC):
         """
 
     @abstractmethod
+    async def leave(self, ref: ExecutionRef) -> None:
+        """Writes that this process leaves the run in order, so that going on with it is no crash.
+
+        Raises:
+            IllegalMoveError: the attempt does not run.
+        """
+
+    @abstractmethod
     async def note(self, ref: ExecutionRef, entry: Entry) -> None:
         """Writes an entry of an attempt's trail. Durable with the next other call, at the latest.
 

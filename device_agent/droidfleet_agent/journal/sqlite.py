@@ -26,7 +26,8 @@ from droidfleet_shared.errors import PreconditionError
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""1: without ``crashes`` and ``left``, and at first without ``paused``."""
 
 FILE_MODE = 0o600
 """Tasks hold the secrets that they were given."""
@@ -50,6 +51,8 @@ CREATE TABLE attempts (
   last BLOB,
   trail_length INTEGER,
   restarts INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  "left" INTEGER NOT NULL,
   paused INTEGER NOT NULL,
   UNIQUE (execution_id, attempt)
 );
@@ -79,13 +82,14 @@ CREATE TABLE forgotten (
 _PUT = """
 INSERT INTO attempts (
   execution_id, attempt, task, start_by, phase, sequence, step_id, path, dispatched, unsent, last, trail_length,
-  restarts, paused
+  restarts, crashes, "left", paused
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (execution_id, attempt) DO UPDATE SET
   phase = excluded.phase, sequence = excluded.sequence, step_id = excluded.step_id, path = excluded.path,
   dispatched = excluded.dispatched, unsent = excluded.unsent, last = excluded.last,
-  trail_length = excluded.trail_length, restarts = excluded.restarts, paused = excluded.paused
+  trail_length = excluded.trail_length, restarts = excluded.restarts, crashes = excluded.crashes,
+  "left" = excluded."left", paused = excluded.paused
 """
 _NOTE = "INSERT INTO trail (execution_id, attempt, body) VALUES (?, ?, ?)"
 _TRAIL = "SELECT body FROM trail WHERE execution_id = ? AND attempt = ? ORDER BY place"
@@ -137,6 +141,9 @@ class SqliteJournal(Journal):
 
     async def dispatching(self, ref: ExecutionRef, *, step_id: str, path: str, ordinal: int) -> None:
         await self._write(lambda book: book.dispatching(ref, step_id=step_id, path=path, ordinal=ordinal))
+
+    async def leave(self, ref: ExecutionRef) -> None:
+        await self._write(lambda book: book.leave(ref))
 
     async def note(self, ref: ExecutionRef, entry: Entry) -> None:
         # Not synced: the log is written in order, so that what is synced after it is not there without it.
@@ -254,12 +261,30 @@ def _open(file: Path) -> sqlite3.Connection:
         [version] = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version == 1:
+            _from_version_1(connection)
         elif version != SCHEMA_VERSION:
-            raise ValueError(f"it is of version {version}, and this program reads version {SCHEMA_VERSION}")
+            raise JournalUnusableError(
+                "JOURNAL_UNUSABLE",
+                f"the journal {file} is of version {version}, and this program reads up to {SCHEMA_VERSION}.",
+                hint="A newer agent wrote it: install that one again. Or move the file away and lose what it holds.",
+            )
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _from_version_1(connection: sqlite3.Connection) -> None:
+    """Whole or not at all. Until now every process that went on counted as one after a crash."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(attempts)").fetchall()}
+    connection.execute("BEGIN IMMEDIATE")
+    new = ["crashes", '"left"', *(["paused"] if "paused" not in columns else [])]
+    for name in new:
+        connection.execute(f"ALTER TABLE attempts ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE attempts SET crashes = restarts")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
 
 
 def _read(connection: sqlite3.Connection, limits: Limits) -> Book:
@@ -294,6 +319,8 @@ def _attempt(row: sqlite3.Row) -> Attempt:
         last=last,
         trail_length=row["trail_length"],
         restarts=row["restarts"],
+        crashes=row["crashes"],
+        left=bool(row["left"]),
         paused=bool(row["paused"]),
     )
 
@@ -342,5 +369,7 @@ def _values(attempt: Attempt) -> tuple[object, ...]:
         None if attempt.last is None else attempt.last.encode(),
         attempt.trail_length,
         attempt.restarts,
+        attempt.crashes,
+        attempt.left,
         attempt.paused,
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from droidfleet_agent.journal.attempt import Attempt, Phase, key
 from droidfleet_agent.reconcile import (
     CANCEL_WANTED,
-    MAX_RESTARTS,
+    MAX_CRASHES,
     NOT_ASSIGNED,
     AnswerCancelled,
     CancelRunning,
@@ -180,11 +180,11 @@ def test_one_that_broke_off_waits_for_a_document() -> None:
     assert reconcile(situation(None, attempt("a", Phase.RUNNING))) == []
 
 
-@pytest.mark.parametrize(("trail_length", "restarts"), [(None, 0), (0, 0), (1, MAX_RESTARTS)])
+@pytest.mark.parametrize(("trail_length", "crashes"), [(None, 0), (0, 0), (1, MAX_CRASHES)])
 def test_one_that_cannot_be_gone_on_with_is_ended_before_anything_starts(
-    trail_length: int | None, restarts: int
+    trail_length: int | None, crashes: int
 ) -> None:
-    broken = replace(attempt("a", Phase.RUNNING), trail_length=trail_length, restarts=restarts)
+    broken = replace(attempt("a", Phase.RUNNING), trail_length=trail_length, crashes=crashes)
     wanted = document(1, assignment("a"), assignment("b"))
     assert reconcile(situation(wanted, broken, attempt("b"))) == [EndInterrupted(broken)]
 

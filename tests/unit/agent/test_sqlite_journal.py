@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -187,15 +186,6 @@ async def test_a_file_that_is_no_journal_is_refused_with_its_name(tmp_path: Path
     with pytest.raises(JournalUnusableError, match=str(file)):
         SqliteJournal(file)
     assert file.read_text().startswith("something else")
-
-
-async def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "journal"
-    connection = sqlite3.connect(file)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(JournalUnusableError, match="version 99"):
-        SqliteJournal(file)
 
 
 async def test_only_its_user_can_read_it_and_a_recorded_task_leaves_no_trace_in_it(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from droidfleet_agent.engine.trail import Began, Ended
 from droidfleet_agent.journal.attempt import Attempt, Phase
 from droidfleet_agent.journal.memory import MemoryJournal
 from droidfleet_agent.journal.port import Limits
+from droidfleet_agent.reconcile import MAX_CRASHES
 from droidfleet_agent.reporting import Reporter
 from droidfleet_agent.worker import RESEND_FIRST_S, TICK_S, Worker
 from droidfleet_shared.bus.messages import Event, ExecutionFinished, ExecutionRejected, ExecutionStarted, Wanted
@@ -535,6 +536,22 @@ async def test_what_is_left_is_gone_on_with_by_the_next_process() -> None:
         [finished] = [event for event in await second.events("a") if isinstance(event, ExecutionFinished)]
         assert (finished.result.agent_restarts, finished.result.failed_step_id) == (1, WAIT_FOR_NOTHING["id"])
         assert await second.code("b") == StepCode.OK
+
+
+async def test_a_run_survives_more_orderly_ends_than_it_would_crashes() -> None:
+    bench = Bench()
+    wanted = document(1, assignment("a", task=task_text(WAIT_FOR_NOTHING, TAP_TEA)))
+    for _ in range(MAX_CRASHES + 2):
+        async with working(bench):
+            bench.worker.want(wanted)
+            await settle()
+            await bench.worker.leave("an upgrade.")
+        bench = Bench(bench.journal)
+    async with working(bench):
+        bench.worker.want(wanted)
+        await bench.clock.move(60)
+        [finished] = [event for event in await bench.events("a") if isinstance(event, ExecutionFinished)]
+    assert (finished.result.agent_restarts, finished.result.failed_step_id) == (MAX_CRASHES + 2, WAIT_FOR_NOTHING["id"])
 
 
 async def test_a_step_that_acted_goes_on_to_its_end_before_the_run_is_left() -> None:
