@@ -1,0 +1,111 @@
+"""By which selector a thing of a screen is named, and which word on it warns of an effect that lasts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from droidfleet_designer.observation.elements import MAX_LABELS, Thing, holder_of, is_field, says
+from droidfleet_shared.protocol.effects import EffectWords
+from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.screen.matching import Matched, Matcher
+from droidfleet_shared.screen.node import Node
+from droidfleet_shared.screen.suggest import Suggester, Suggestion
+from droidfleet_shared.screen.touch import Covered, touch_point
+
+ONLY_LIST = "it counts on there being no other list"
+
+LEVELS = 3
+"""Ancestors in which the words for a wordless button are looked for: beyond them is another row."""
+
+
+def is_plain(suggestion: Suggestion) -> bool:
+    """Whether the selector is nothing but a text or a description, and should last."""
+    return not suggestion.note and suggestion.selector.given().keys() in ({"text"}, {"description"})
+
+
+class Namer:
+    """Names the things of one screen."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._suggester = Suggester(matcher)
+
+    def name(self, thing: Thing) -> Suggestion | None:
+        """The best selector: by a text where one will do, the thing's own or a label's; None: there is none.
+
+        A row with a switch is named by the switch: it tells whether it is on, and a tap on it reaches the row.
+        """
+        if thing.toggle is not None and self._stands_for(thing.toggle, thing.node):
+            switch = self._best(thing.toggle)
+            if switch is not None and not switch.note:
+                return switch
+        own = self._best(thing.node)
+        if own is not None and is_plain(own):
+            return own
+        if not is_field(thing.node):
+            for label in thing.labels:
+                best = self._best(label)
+                if best is None or not is_plain(best):
+                    continue
+                if self._stands_for(label, thing.node):
+                    return best
+                around = self._if_it_names(Selector(clickable=True, has=best.selector), thing.node)
+                if around is not None and (own is None or own.note):
+                    return around
+        if thing.node.scrollable and (own is None or own.note):
+            return self._if_it_names(Selector(scrollable=True), thing.node, note=ONLY_LIST) or own
+        return own
+
+    def _if_it_names(self, selector: Selector, node: Node, *, note: str = "") -> Suggestion | None:
+        outcome = self._matcher.match(selector, touch=False)
+        return Suggestion(selector, note) if isinstance(outcome, Matched) and outcome.node is node else None
+
+    def _best(self, node: Node) -> Suggestion | None:
+        return next(iter(self._suggester.suggest(node).offered), None)
+
+    def _stands_for(self, part: Node, whole: Node) -> bool:
+        """Whether a tap on the part is one on the whole, and both can be tapped or neither."""
+        return part.enabled == whole.enabled and not isinstance(touch_point(self._matcher, part), Covered)
+
+
+def danger_on(thing: Thing, words: EffectWords) -> str:
+    """The first word that speaks of an effect which cannot be undone, on the thing, in it, or around it; else empty.
+
+    What somebody typed into a field does not count, nor does a list's content.
+    """
+    return next((word for text in _texts(thing) if (word := words.found_in(text))), "")
+
+
+def _texts(thing: Thing) -> Iterator[str]:
+    node = thing.node
+    field = is_field(node)
+    for each in [node, *thing.parts]:
+        yield from _of(each, typed=field and not each.hint)
+    around = holder_of(node)
+    if around is not None and not around.scrollable:
+        yield from _of(around, typed=is_field(around))
+    if thing.usable and not (thing.labels or says(node) or node.scrollable):
+        yield from _beside(node)
+
+
+def _of(node: Node, *, typed: bool) -> Iterator[str]:
+    if not typed:
+        yield node.text
+    yield node.description
+    yield node.hint
+    yield node.resource_id.rpartition("/")[2]
+
+
+def _beside(node: Node) -> Iterator[str]:
+    """The words next to a button without any, as a bin stands beside the name of what it deletes."""
+    above = node.parent
+    for _ in range(LEVELS):
+        if above is None or above.parent is None:
+            return
+        labels = [each for each in above.walk() if says(each)]
+        if labels:
+            for label in labels if len(labels) <= MAX_LABELS else ():
+                yield label.text
+                yield label.description
+            return
+        above = above.parent
