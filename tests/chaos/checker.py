@@ -26,6 +26,12 @@ TERMINAL = NEVER_ACTS | {SUCCEEDED, FAILED, LOST, "CANCELLED", "TIMED_OUT"}
 DOUBT = frozenset({"OUTCOME_UNKNOWN", "AGENT_RESTARTED"})
 """Codes that a killed agent explains, and nothing else in this load does."""
 
+OUT_OF_TIME = "DEVICE_UNAVAILABLE"
+"""The code of a step whose time was over before the phone was asked, or had answered. These phones answer at once."""
+
+STEP_TIME = timedelta(seconds=4)
+"""A pause as long as this can take what is left of the five seconds of a step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -80,6 +86,16 @@ class Kill:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The process of an agent was stopped from ``at`` to ``until``; ``devices``: whose agents it held."""
+
+    part: str
+    devices: frozenset[str]
+    at: datetime
+    until: datetime
+
+
 class Sin(StrEnum):
     """What can be wrong."""
 
@@ -94,7 +110,7 @@ class Sin(StrEnum):
     UNASKED = "unasked"
     """An effect or an execution that nobody asked for."""
     UNEXPLAINED = "failed without a cause"
-    """It failed, or nobody knows, and no kill explains it."""
+    """It failed, or nobody knows, and neither a kill nor a pause explains it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +126,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """An execution of which nobody knows whether its action happened, and the kill that explains it."""
+    """An execution that failed, and the kill or the pause that explains it."""
 
     execution_id: str
     word: str
@@ -129,6 +145,7 @@ class Evidence:
     reported: Sequence[Reported]
     counts: Sequence[Counts] = ()
     kills: Sequence[Kill] = ()
+    pauses: Sequence[Pause] = ()
     expected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -252,20 +269,26 @@ class _Reckoning:
             yield from self._explain(each, word, tuple(felt))
 
     def _explain(self, each: Reported, word: str, felt: tuple[str, ...]) -> Iterator[Finding]:
-        cause = self._cause(each) if each.state == FAILED and each.code in DOUBT else ""
+        cause = self._cause(each) if each.state == FAILED else ""
         if not cause:
-            sentence = f"is {each.state} {each.code}, and no kill explains it"
+            sentence = f"is {each.state} {each.code}, and no kill or pause explains it"
             yield Finding(Sin.UNEXPLAINED, word, each.device, each.execution_id, sentence)
             return
         self._doubts.append(Doubt(each.execution_id, word, each.device, each.code, felt, cause))
 
     def _cause(self, each: Reported) -> str:
-        """The kill of its agent between its beginning and its end."""
+        """What befell its agent between its beginning and its end: a kill for what nobody knows, a pause that took a
+        step's time for what ran out of it."""
         if each.began_at is None or each.ended_at is None:
             return ""
-        for kill in self._evidence.kills:
-            if each.device in kill.devices and each.began_at - LEEWAY <= kill.at <= each.ended_at + LEEWAY:
+        begun, over = each.began_at - LEEWAY, each.ended_at + LEEWAY
+        for kill in self._evidence.kills if each.code in DOUBT else ():
+            if each.device in kill.devices and begun <= kill.at <= over:
                 return f"{kill.part} was killed at {kill.at:%H:%M:%S.%f}"[:-3]
+        for pause in self._evidence.pauses if each.code == OUT_OF_TIME else ():
+            lasted = pause.until - pause.at
+            if each.device in pause.devices and lasted >= STEP_TIME and begun <= pause.at and pause.until <= over:
+                return f"{pause.part} was stopped for {lasted.total_seconds():.1f} s at {pause.at:%H:%M:%S}"
         return ""
 
     def _effects(self) -> Iterator[Finding]:

@@ -6,22 +6,24 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from chaos.checker import Kill
+from chaos.checker import Kill, Pause
 from chaos.diary import Diary
 from chaos.plan import Fault, FaultKind, Lane
 from chaos.stack import Stack
 
 
 class Misfortune:
-    """``done``: faults by lane and kind; ``kills``: of processes that held agents; ``died``: agents that went with
-    them."""
+    """``done``: faults by lane and kind; ``kills``, ``pauses``: of processes that held agents; ``died``: agents
+    that went with them."""
 
     def __init__(self, stack: Stack, diary: Diary) -> None:
         self._stack = stack
         self._diary = diary
         self.done: Counter[tuple[Lane, FaultKind]] = Counter()
         self.kills: list[Kill] = []
+        self.pauses: list[Pause] = []
         self.died = 0
 
     async def follow(self, faults: Sequence[Fault]) -> None:
@@ -51,11 +53,7 @@ class Misfortune:
                 case FaultKind.KILL:
                     await self._kill(fault)
                 case FaultKind.PAUSE:
-                    part = self._stack.parts[fault.part]
-                    part.pause()
-                    await asyncio.sleep(fault.lasts_s)
-                    part.resume()
-                    self._diary.note(fault.part, "goes on")
+                    await self._pause(fault)
                 case FaultKind.CUT:
                     proxy = self._stack.proxies[fault.part]
                     proxy.cut()
@@ -63,6 +61,15 @@ class Misfortune:
                     proxy.mend()
                     self._diary.note(fault.part, "lets through again")
             self.done[fault.lane, fault.kind] += 1
+
+    async def _pause(self, fault: Fault) -> None:
+        part = self._stack.parts[fault.part]
+        part.pause()
+        paused_at = datetime.now(UTC)
+        await asyncio.sleep(fault.lasts_s)
+        part.resume()
+        gone_on_at = self._diary.note(fault.part, "goes on")
+        self.pauses.append(Pause(fault.part, self._stack.devices_of(fault.part), paused_at, gone_on_at))
 
     async def _kill(self, fault: Fault) -> None:
         part = self._stack.parts[fault.part]

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from chaos.checker import Doubt, Sin
+from chaos.checker import DOUBT, Doubt, Sin
 from chaos.plain_queue import PlainOutcome
 from chaos.world import Outcome
 
@@ -58,7 +58,7 @@ def text(title: str, outcome: Outcome, plain: Sequence[PlainOutcome]) -> str:
     ]
     lines += ["States: " + ", ".join(f"{count:,} {state}" for state, count in sorted(verdict.states.items())) + ".", ""]
     if verdict.doubts:
-        lines += ["## Unknown, with causes", "", *_doubts(outcome), ""]
+        lines += ["## Failed, with causes", "", *_doubts(outcome), ""]
     problems = [*outcome.histories, *outcome.refused, *outcome.crashes, *([outcome.left] if outcome.left else [])]
     if problems:
         lines += ["## What must not be", ""]
@@ -83,17 +83,18 @@ def _how(outcome: Outcome) -> str:
 def _table(outcome: Outcome, plain: Sequence[PlainOutcome]) -> list[str]:
     verdict = outcome.verdict
     lines = [
-        "| | executions | lost | executed twice | counted twice | unknown, with a cause | other findings |",
-        "|---|---|---|---|---|---|---|",
+        "| | executions | lost | executed twice | counted twice | unknown, with a cause | out of time | other findings |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     other = sum(verdict.count(sin) for sin in (Sin.DENIED, Sin.UNASKED, Sin.UNEXPLAINED))
+    unknown = sum(doubt.code in DOUBT for doubt in verdict.doubts)
     lines.append(
         f"| Droidfleet | {verdict.executions:,} | {verdict.count(Sin.LOST)} | {verdict.count(Sin.TWICE)} "
-        f"| {verdict.count(Sin.COUNTED_TWICE)} | {len(verdict.doubts)} | {other} |"
+        f"| {verdict.count(Sin.COUNTED_TWICE)} | {unknown} | {len(verdict.doubts) - unknown} | {other} |"
     )
     lines += [
         f"| {each.title} | {each.executions:,} | {each.lost} | {each.twice} ({each.twice_percent:.1f} %) "
-        f"| {each.counted_twice} | | |"
+        f"| {each.counted_twice} | | | |"
         for each in plain
     ]
     lines += ["", *(f"- {each.title}: {each.kills}." for each in plain)]

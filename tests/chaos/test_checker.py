@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.checker import Answer, Asked, Counts, Evidence, Kill, Reported, Sin, check
+from chaos.checker import Answer, Asked, Counts, Evidence, Kill, Pause, Reported, Sin, check
 from chaos.effects import Felt
 from chaos.posts import CONFIRMED, EFFECTS, SENT, TYPED
 
@@ -67,6 +67,17 @@ def changed(evidence: Evidence, execution_id: str, **fields: object) -> Evidence
 
 def killed(evidence: Evidence, at: datetime, *, device: str = "a") -> Evidence:
     return replace(evidence, kills=[Kill("light-0", frozenset({device}), at)])
+
+
+def stopped(evidence: Evidence, at: datetime, seconds: float, *, device: str = "a") -> Evidence:
+    pause = Pause("light-0", frozenset({device}), at, at + timedelta(seconds=seconds))
+    return replace(evidence, pauses=[pause])
+
+
+def out_of_time(evidence: Evidence) -> Evidence:
+    """One execution ended because its step's time was over."""
+    evidence = without(changed(evidence, "x-w1-a", state="FAILED", code="DEVICE_UNAVAILABLE"), "w1", "a", SENT)
+    return without(evidence, "w1", "a", CONFIRMED)
 
 
 def in_doubt(evidence: Evidence) -> Evidence:
@@ -167,6 +178,17 @@ PLANTED: dict[str, tuple[Sin, Callable[[Evidence], Evidence]]] = {
         Sin.UNEXPLAINED,
         lambda good: killed(in_doubt(good), BEGAN - timedelta(seconds=1)),
     ),
+    "a step out of time that nothing explains": (Sin.UNEXPLAINED, out_of_time),
+    "a step out of time in a short pause": (Sin.UNEXPLAINED, lambda good: stopped(out_of_time(good), BEGAN, 2.0)),
+    "a step out of time in a pause of another agent": (
+        Sin.UNEXPLAINED,
+        lambda good: stopped(out_of_time(good), BEGAN, 4.0, device="b"),
+    ),
+    "a step out of time before a pause": (
+        Sin.UNEXPLAINED,
+        lambda good: stopped(out_of_time(good), BEGAN + timedelta(seconds=2), 4.0),
+    ),
+    "a doubt that a pause does not explain": (Sin.UNEXPLAINED, lambda good: stopped(in_doubt(good), BEGAN, 4.0)),
     "a failure that no kill explains": (
         Sin.UNEXPLAINED,
         lambda good: killed(
@@ -191,6 +213,12 @@ def test_a_doubt_is_listed_with_the_kill_that_explains_it() -> None:
     assert verdict.findings == ()
     assert (doubt.execution_id, doubt.felt) == ("x-w1-a", (TYPED,))
     assert doubt.cause == "light-0 was killed at 12:00:01.000"
+
+
+def test_a_step_that_ran_out_of_time_is_listed_with_the_pause_that_took_it() -> None:
+    verdict = check(stopped(out_of_time(whole()), BEGAN, 4.0))
+    assert verdict.findings == ()
+    assert [doubt.cause for doubt in verdict.doubts] == ["light-0 was stopped for 4.0 s at 12:00:00"]
 
 
 def test_a_second_try_of_a_rollout_is_no_double() -> None:

@@ -166,6 +166,7 @@ class _World:
             reported=await self._reading.executions(),
             counts=await self._reading.rollouts(),
             kills=self._misfortune.kills,
+            pauses=self._misfortune.pauses,
             expected={device: VIRTUAL_EFFECTS if device in virtual else EFFECTS for device in self._stack.devices},
         )
         verdict = check(evidence)
