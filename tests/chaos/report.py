@@ -83,7 +83,7 @@ def _how(outcome: Outcome) -> str:
 def _table(outcome: Outcome, plain: Sequence[PlainOutcome]) -> list[str]:
     verdict = outcome.verdict
     lines = [
-        "| | executions | lost | executed twice | counted twice | unknown, with a cause | out of time | other findings |",
+        "| | executions | lost | executed twice | counted twice | unknown, with cause | out of time | other |",
         "|---|---|---|---|---|---|---|---|",
     ]
     other = sum(verdict.count(sin) for sin in (Sin.DENIED, Sin.UNASKED, Sin.UNEXPLAINED))
