@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from droidfleet_shared.protocol.text import normalise
 from droidfleet_shared.screen.matching import Matcher
 from droidfleet_shared.screen.node import Node
 
 MAX_LABELS = 8
 """Texts that are told as the words of what holds them. With more it is no row or card but a part of the page, and its
 texts are told one by one."""
+
+SHORT = 1
+"""Characters. So short a label is an initial in a round picture, or a count: a row is called by the others first."""
 
 FRAME_SHARE = 0.5
 """What can be tapped, says nothing and is filled to this share by one other thing that can be tapped is its frame."""
@@ -31,8 +35,8 @@ _PICTURES = ("Image", "ImageView")
 class Thing:
     """A node that matters, with what it holds that is no thing of its own.
 
-    ``labels`` have a text or a description; ``parts`` are all nodes in it, labels too, that can not be used by
-    themselves; ``toggle`` is the switch or box that a row turns.
+    ``labels`` have a text or a description, the telling ones first; ``parts`` are all nodes in it that cannot be used
+    by themselves, labels too; ``toggle`` is the switch or box that a row turns.
     """
 
     node: Node
@@ -72,7 +76,7 @@ def is_usable(node: Node) -> bool:
 
 def says(node: Node) -> bool:
     """Whether the node has words."""
-    return bool(node.text.strip() or node.description.strip())
+    return bool(normalise(node.text) or normalise(node.description))
 
 
 def things_on(matcher: Matcher) -> Things:
@@ -91,11 +95,12 @@ def things_on(matcher: Matcher) -> Things:
                 holder.labels.append(node)
         elif says(node):
             said.append(Thing(node))
+    frames = _frames(used.values(), matcher)
     for thing in used.values():
         if len(thing.labels) > MAX_LABELS and not is_field(thing.node):
             said += [Thing(label) for label in thing.labels]
             thing.labels = []
-    frames = {id(thing.node) for thing in used.values() if _is_frame(thing, used.values(), matcher)}
+        thing.labels.sort(key=lambda label: len(normalise(label.text or label.description)) <= SHORT)
     found = [*(thing for thing in used.values() if id(thing.node) not in frames), *said]
     order = {id(node): place for place, node in enumerate(matcher.visible_nodes())}
 
@@ -134,13 +139,23 @@ def _is_toggle_of(node: Node, holder: Thing | None) -> bool:
     return only_checkable and holder is not None and holder.node.clickable and holder.toggle is None
 
 
-def _is_frame(thing: Thing, others: Iterable[Thing], matcher: Matcher) -> bool:
-    node = thing.node
-    if thing.labels or thing.toggle or says(node) or node.scrollable or node.checkable or is_field(node):
-        return False
-    inner = [other.node for other in others if other is not thing and holder_of(other.node) is node]
-    least = FRAME_SHARE * matcher.visible_bounds(node).area
-    return len(inner) == 1 and inner[0].clickable and matcher.visible_bounds(inner[0]).area >= least
+def _frames(things: Collection[Thing], matcher: Matcher) -> set[int]:
+    """The ids of the nodes that can be tapped, say nothing and are filled by one other thing that can be tapped."""
+    inside: dict[int, list[Node]] = {}
+    for thing in things:
+        holder = holder_of(thing.node)
+        if holder is not None:
+            inside.setdefault(id(holder), []).append(thing.node)
+    frames: set[int] = set()
+    for thing in things:
+        node = thing.node
+        if thing.labels or thing.toggle or says(node) or node.scrollable or node.checkable or is_field(node):
+            continue
+        inner = inside.get(id(node), [])
+        least = FRAME_SHARE * matcher.visible_bounds(node).area
+        if len(inner) == 1 and inner[0].clickable and matcher.visible_bounds(inner[0]).area >= least:
+            frames.add(id(node))
+    return frames
 
 
 def _kind(node: Node, toggle: Node | None) -> str:
