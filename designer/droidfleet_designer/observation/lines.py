@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from droidfleet_designer.observation.elements import Thing, Things, is_field
+from droidfleet_designer.observation.naming import written
 from droidfleet_designer.observation.quoting import FROM_THE_SCREEN, MAX_QUOTED, quoted, quoted_json
 from droidfleet_designer.observation.seen import Seen, lasting_id
 from droidfleet_shared.screen.node import Screen
@@ -128,13 +129,11 @@ def _said_by_words(seen: Seen) -> bool:
     if seen.name is None or not seen.words or is_field(seen.thing.node):
         return False
     first = seen.words[0]
-    return seen.name.selector.given() == {"description" if first.described else "text": first.text}
+    return written(seen.name.selector) == {"description" if first.described else "text": first.text}
 
 
 def _selector(name: Suggestion | None) -> str:
-    if name is None:
-        return "none"
-    return quoted_json(name.selector.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return quoted_json(written(name.selector)) if name is not None else "none"
 
 
 def _java_name(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from droidfleet_designer.observation.elements import MAX_LABELS, Thing, holder_of, is_field, says
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.selector import Selector
@@ -21,6 +23,12 @@ LEVELS = 3
 def is_plain(suggestion: Suggestion) -> bool:
     """Whether the selector is nothing but a text or a description, and should last."""
     return not suggestion.note and suggestion.selector.given().keys() in ({"text"}, {"description"})
+
+
+def written(selector: Selector) -> dict[str, JsonValue]:
+    """The selector as a task writes it: its JSON fields, and a ``${`` of the screen so that it is no reference."""
+    fields: dict[str, JsonValue] = selector.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {name: _literal(value) for name, value in fields.items()}
 
 
 class Namer:
@@ -52,7 +60,8 @@ class Namer:
                 around = self._if_it_names(Selector(clickable=True, has=best.selector), thing.node)
                 if around is not None and (own is None or own.note):
                     return around
-        if thing.node.scrollable and (own is None or own.note):
+        # What a list holds now scrolls away.
+        if thing.node.scrollable and (own is None or own.note or own.selector.has is not None):
             return self._if_it_names(Selector(scrollable=True), thing.node, note=ONLY_LIST) or own
         return own
 
@@ -76,11 +85,17 @@ def danger_on(thing: Thing, words: EffectWords) -> str:
     return next((word for text in _texts(thing) if (word := words.found_in(text))), "")
 
 
+def _literal(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _literal(each) for name, each in value.items()}
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
 def _texts(thing: Thing) -> Iterator[str]:
     node = thing.node
-    field = is_field(node)
-    for each in [node, *thing.parts]:
-        yield from _of(each, typed=field and not each.hint)
+    yield from _of(node, typed=is_field(node))
+    for part in thing.parts:
+        yield from _of(part, typed=False)
     around = holder_of(node)
     if around is not None and not around.scrollable:
         yield from _of(around, typed=is_field(around))

@@ -20,10 +20,10 @@ from droidfleet_shared.screen.snapshot import Snapshot
 class Element:
     """A numbered line's thing.
 
-    ``selector`` named exactly it on this look; None: nothing does. ``note``: why it may not next time, a clause; empty
-    if it should last. ``words`` are the screen's own, normalised, labels joined by ``|``: quote them before a model
-    reads them. ``bounds`` is the visible part. ``danger``: the word on it, in it or around it that speaks of an effect
-    which cannot be undone, else empty.
+    ``selector`` named exactly it on this look; None: nothing does. `naming.written` is how a step writes it.
+    ``note``: why it may not next time, a clause; empty if it should last. ``words`` are the screen's own, normalised,
+    labels joined by ``|``: quote them before a model reads them. ``bounds`` is the visible part. ``danger``: the word
+    on it, in it or around it that speaks of an effect which cannot be undone, else empty.
     """
 
     number: int
