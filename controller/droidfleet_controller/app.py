@@ -392,7 +392,8 @@ class Controller:
         with suppress(PreconditionError):
             file = sqlite_file.database_file(self._settings)
         return AdminServicer(
-            rebuild=rebuild, checks=Checks(database=database, file=file, bus=bus, clock=clock, registry=registry)
+            rebuild=rebuild,
+            checks=Checks(database=database, file=file, files=self._files, bus=bus, clock=clock, registry=registry),
         )
 
     async def _missing(self) -> Mapping[str, str]:

@@ -57,6 +57,19 @@ class ArtifactFiles:
             with suppress(OSError):
                 self._file(digest).unlink()
 
+    def amiss(self, known: Mapping[str, int]) -> dict[str, int | None]:
+        """Contents whose file has another size than ``known`` says (bytes by digest): which; None: there is none."""
+        found: dict[str, int | None] = {}
+        for digest, size in known.items():
+            try:
+                there = self._file(digest).stat().st_size
+            except OSError:
+                found[digest] = None
+            else:
+                if there != size:
+                    found[digest] = there
+        return found
+
     def sweep(self, known: Collection[str]) -> int:
         """Deletes what a crash left: drafts, and files that the database does not know. Returns how many."""
         stray = [

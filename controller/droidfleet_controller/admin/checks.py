@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import structlog
@@ -13,10 +14,11 @@ from sqlalchemy import Connection
 from droidfleet_controller.admin import comparing, invariants, sqlite_file
 from droidfleet_controller.admin.comparing import REBUILD, Ours
 from droidfleet_controller.admin.finding import Finding
+from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_controller.dispatch.execution import Execution
 from droidfleet_controller.fleet.device import Device, DeviceState
 from droidfleet_controller.fleet.registry import Registry
-from droidfleet_controller.store import documents, executions
+from droidfleet_controller.store import artifacts, documents, executions
 from droidfleet_controller.store.database import Database
 from droidfleet_shared.bus import manage, subjects
 from droidfleet_shared.bus.port import Bus, BusUnavailableError
@@ -32,6 +34,9 @@ AT_A_TIME = 64
 """Documents that the broker is asked for at a time."""
 
 ASK_S = 5.0
+
+MOST_ARTIFACTS = 20
+"""Files of artifacts that are named; a folder that is lost is one thing to know."""
 
 FAR_BEHIND = EVENTS_READER.max_ack_pending
 """Events that wait on the broker: more than the reader is ever given at a time."""
@@ -56,11 +61,21 @@ class Checked:
 
 class Checks:
     """The use case CheckFleet. ``file``: of the database, where it is SQLite's: read beside the controller's own
-    transactions, which go on meanwhile."""
+    transactions, which go on meanwhile. ``files``: of the artifacts."""
 
-    def __init__(self, *, database: Database, file: Path | None, bus: Bus, clock: Clock, registry: Registry) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        file: Path | None,
+        files: ArtifactFiles,
+        bus: Bus,
+        clock: Clock,
+        registry: Registry,
+    ) -> None:
         self._database = database
         self._file = file
+        self._files = files
         self._bus = bus
         self._clock = clock
         self._registry = registry
@@ -83,6 +98,8 @@ class Checks:
         findings = list(await self._inside())
         if any(each.code == "DATABASE_DAMAGED" for each in findings):
             return Checked(tuple(findings), 0, 0)
+        known = await self._database.run(artifacts.sizes)
+        findings += _artifacts(await asyncio.to_thread(self._files.amiss, known))
         ours = await self._database.run(_read)
         try:
             findings += await self._broker(ours)
@@ -95,8 +112,8 @@ class Checks:
             if self._registry.state(device) is not DeviceState.OFFLINE
         ]
         running = [each.heartbeat.running.execution_id for each in heard if each.heartbeat.running is not None]
-        known = await self._database.run(lambda connection: executions.find(connection, running))
-        findings += self._agents(heard, ours, known)
+        begun = await self._database.run(lambda connection: executions.find(connection, running))
+        findings += self._agents(heard, ours, begun)
         return Checked(tuple(findings), len(ours), len(heard))
 
     async def _inside(self) -> list[Finding]:
@@ -145,6 +162,19 @@ class Checks:
         return [
             finding for device in heard for finding in comparing.agent_differs(device, ours.get(device.name), known)
         ]
+
+
+def _artifacts(amiss: Mapping[str, int | None]) -> Iterator[Finding]:
+    for digest, size in islice(sorted(amiss.items()), MOST_ARTIFACTS):
+        code = "ARTIFACT_MISSING" if size is None else "ARTIFACT_DAMAGED"
+        more = f" {len(amiss)} files are not as they should be." if len(amiss) > 1 else ""
+        told = "its file is not there." if size is None else f"its file has {size} bytes, which is another length."
+        yield Finding(
+            code=code,
+            where=f"artifact {digest}",
+            message=told + more,
+            hint="Put `artifacts/` of the data folder back from a backup. Results stay; this one content is gone.",
+        )
 
 
 def _inside_file(file: Path) -> list[Finding]:

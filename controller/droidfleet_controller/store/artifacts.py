@@ -97,6 +97,12 @@ def make_room(connection: Connection, *, quota_bytes: int) -> list[str]:
     return removed
 
 
+def sizes(connection: Connection) -> dict[str, int]:
+    """Every content that has a file, with its bytes."""
+    query = select(artifact_files.c.sha256, artifact_files.c.size_bytes)
+    return {row.sha256: row.size_bytes for row in connection.execute(query)}
+
+
 def digests(connection: Connection) -> set[str]:
     """Every content that has a file."""
     return set(connection.execute(select(artifact_files.c.sha256)).scalars())

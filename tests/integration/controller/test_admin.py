@@ -7,7 +7,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import grpc
@@ -16,6 +19,7 @@ import pytest
 from droidfleet.v1 import admin_pb2, admin_pb2_grpc
 from droidfleet_controller.admin import backup, restore
 from droidfleet_controller.admin.restore import Restored
+from droidfleet_controller.artifact_files import ArtifactFiles
 from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.bus.messages import ExecutionRef
 from support.controller import Api, document, running_controller, scripted_agent, settings_for
@@ -294,6 +298,29 @@ async def test_what_the_broker_lost_is_found_and_a_rebuild_mends_it(tmp_path: Pa
         await rebuild(api)
         await agent.beat()
         assert await found(api) == []
+
+
+async def test_files_of_artifacts_that_are_gone_or_were_cut_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("droidfleet_controller.admin.checks.SETTLE_S", 0.1)
+    data = tmp_path / "data"
+    contents = {sha256(text).hexdigest(): text for text in (b"whole", b"cut", b"gone")}
+    whole, cut, gone = contents
+    async with running_controller(data) as api:
+        files = ArtifactFiles(data / "artifacts")
+        files.keep(contents)
+        with closing(sqlite3.connect(data / "droidfleet.db")) as database, database:
+            rows = [(digest, len(text), "2027-01-01 00:00:00") for digest, text in contents.items()]
+            database.executemany("INSERT INTO artifact_files (sha256, size_bytes, used_at) VALUES (?, ?, ?)", rows)
+        assert await found(api) == []
+        files.remove([gone])
+        (data / "artifacts" / cut[:2] / cut).write_bytes(b"cu")
+        assert sorted(await found(api)) == [
+            ("ARTIFACT_DAMAGED", f"artifact {cut}"),
+            ("ARTIFACT_MISSING", f"artifact {gone}"),
+        ]
+    assert files.read(whole) == b"whole"
 
 
 async def test_agents_that_say_otherwise_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
