@@ -9,7 +9,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["support.session", "support.ports", "support.adb"]
+pytest_plugins = ["support.session", "support.ports", "support.adb", "support.summary"]
 
 # What an example costs says how busy the machine is, not whether the code is right. On CI, its profile is the parent.
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
