@@ -22,6 +22,7 @@ from benchmarks.figures import Figure
 MODULES = (
     "driver_call",
     "matching",
+    "observation",
     "repeat_run",
     "task_run",
     "journal",

@@ -9,20 +9,17 @@ from pydantic import JsonValue
 from droidfleet_designer.observation.elements import MAX_LABELS, Thing, holder_of, is_field, says
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.selector import Selector
+from droidfleet_shared.protocol.text import normalise
 from droidfleet_shared.screen.matching import Matched, Matcher
 from droidfleet_shared.screen.node import Node
-from droidfleet_shared.screen.suggest import Suggester, Suggestion
+from droidfleet_shared.screen.stability import changing_text
+from droidfleet_shared.screen.suggest import MAX_CHARACTERS, Suggester, Suggestion
 from droidfleet_shared.screen.touch import Covered, touch_point
 
 ONLY_LIST = "it counts on there being no other list"
 
 LEVELS = 3
 """Ancestors in which the words for a wordless button are looked for: beyond them is another row."""
-
-
-def is_plain(suggestion: Suggestion) -> bool:
-    """Whether the selector is nothing but a text or a description, and should last."""
-    return not suggestion.note and suggestion.selector.given().keys() in ({"text"}, {"description"})
 
 
 def written(selector: Selector) -> dict[str, JsonValue]:
@@ -43,27 +40,43 @@ class Namer:
 
         A row with a switch is named by the switch: it tells whether it is on, and a tap on it reaches the row.
         """
-        if thing.toggle is not None and self._stands_for(thing.toggle, thing.node):
-            switch = self._best(thing.toggle)
-            if switch is not None and not switch.note:
-                return switch
-        own = self._best(thing.node)
-        if own is not None and is_plain(own):
+        return self._by_switch(thing) or self._by_words(thing) or self._otherwise(thing)
+
+    def _by_switch(self, thing: Thing) -> Suggestion | None:
+        if thing.toggle is None or not self._stands_for(thing.toggle, thing.node):
+            return None
+        best = self._best(thing.toggle)
+        return best if best is not None and not best.note else None
+
+    def _by_words(self, thing: Thing) -> Suggestion | None:
+        if is_field(thing.node):
+            return None
+        if (own := self._plain(thing.node)) is not None:
             return own
-        if not is_field(thing.node):
-            for label in thing.labels:
-                best = self._best(label)
-                if best is None or not is_plain(best):
-                    continue
-                if self._stands_for(label, thing.node):
-                    return best
-                around = self._if_it_names(Selector(clickable=True, has=best.selector), thing.node)
-                if around is not None and (own is None or own.note):
-                    return around
+        named = ((label, self._plain(label)) for label in thing.labels)
+        return next((name for label, name in named if name is not None and self._stands_for(label, thing.node)), None)
+
+    def _otherwise(self, thing: Thing) -> Suggestion | None:
+        own = self._best(thing.node)
         # What a list holds now scrolls away.
-        if thing.node.scrollable and (own is None or own.note or own.selector.has is not None):
+        if own is not None and not own.note and not (thing.node.scrollable and own.selector.has is not None):
+            return own
+        if thing.node.scrollable:
             return self._if_it_names(Selector(scrollable=True), thing.node, note=ONLY_LIST) or own
-        return own
+        named = (name.selector for label in thing.labels if (name := self._plain(label)) is not None)
+        holding = (self._if_it_names(Selector(clickable=True, has=name), thing.node) for name in named)
+        return next((each for each in holding if each is not None), own)
+
+    def _plain(self, node: Node) -> Suggestion | None:
+        """The node's text or description alone, where that names it and should last."""
+        text, description = normalise(node.text), normalise(node.description)
+        if text and not node.password and len(text) <= MAX_CHARACTERS and not changing_text(text):
+            found = self._if_it_names(Selector(text=text), node)
+            if found is not None:
+                return found
+        if description and len(description) <= MAX_CHARACTERS and not changing_text(description):
+            return self._if_it_names(Selector(description=description), node)
+        return None
 
     def _if_it_names(self, selector: Selector, node: Node, *, note: str = "") -> Suggestion | None:
         outcome = self._matcher.match(selector, touch=False)
