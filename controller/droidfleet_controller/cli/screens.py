@@ -191,6 +191,11 @@ def selector_of(text: str) -> Mapping[str, object]:
     return found
 
 
+def escaped(text: str) -> str:
+    """The text as a document writes it, where ``${`` begins a reference."""
+    return text.replace("${", "$${")
+
+
 def _visible(seen: Seen) -> bool:
     return "visible" in seen.node.flags
 

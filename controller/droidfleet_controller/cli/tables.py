@@ -174,7 +174,12 @@ def event_line(item: fleet_pb2.FleetEvent) -> str:
 
 def candidates_of(item: execution_pb2.Execution) -> list[str]:
     """The nodes among which the failing step would not guess: ``Button "Add to cart" [40,900][520,1000]``."""
-    steps = [step for step in item.result.steps if not step.successful]
+    return candidates_of_result(item.result)
+
+
+def candidates_of_result(result: execution_pb2.TaskResult) -> list[str]:
+    """The same of a result."""
+    steps = [step for step in result.steps if not step.successful]
     return [_target(candidate) for candidate in steps[-1].candidates] if steps else []
 
 

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from droidfleet.v1 import device_pb2, execution_pb2
+from droidfleet_controller.cli import live
 from droidfleet_controller.cli.app import main
 from droidfleet_controller.cli.client import ControllerClient
-from droidfleet_controller.cli.recorder import live, loop
+from droidfleet_controller.cli.recorder import loop
 from droidfleet_controller.cli.recorder.commands import (
     Back,
     Help,
@@ -31,8 +32,8 @@ from droidfleet_controller.cli.recorder.commands import (
     WaitFor,
     read,
 )
-from droidfleet_controller.cli.recorder.recording import Recording, escaped, scrolled_to
-from droidfleet_controller.cli.screens import ScreenView
+from droidfleet_controller.cli.recorder.recording import Recording, scrolled_to
+from droidfleet_controller.cli.screens import ScreenView, escaped
 from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.protocol.validate import validate_template
 from support.commandline import Command, Ran
@@ -298,7 +299,7 @@ def test_a_session_is_renewed_while_a_person_thinks(
     address: str, fleet: FakeFleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "RENEW_S", 0.01)
-    with ControllerClient(address) as client, live.LiveDevice(client, "phone-01"):
+    with ControllerClient(address) as client, live.LiveDevice(client, "phone-01", doing="a test"):
         eventually(
             lambda: any(isinstance(each, device_pb2.RenewSessionRequest) for each in fleet.requests),
             within_s=10,

@@ -1,4 +1,4 @@
-"""`droidfleet device`: look at the phone of one device now, and label devices."""
+"""`droidfleet device`: look at the phone of one device now, act on it, and label devices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from droidfleet_controller.cli import screen_text
 from droidfleet_controller.cli.client import ControllerClient
+from droidfleet_controller.cli.commands import acting
 from droidfleet_controller.cli.commands.devices import show_device
 from droidfleet_controller.cli.commands.label import label_devices
 from droidfleet_controller.cli.completion import complete_device
@@ -19,9 +20,10 @@ from droidfleet_controller.cli.output import console, emit, note, show
 from droidfleet_controller.cli.screens import ScreenView, Seen, node_document, screen_document
 from droidfleet_shared.errors import DroidfleetError, InvalidInputError
 
-app = typer.Typer(no_args_is_help=True, help="Look at the phone of one device now; label devices.")
+app = typer.Typer(no_args_is_help=True, help="Look at the phone of one device now, and act on it; label devices.")
 app.command("show")(show_device)
 app.command("label")(label_devices)
+acting.add_to(app)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The device.", autocompletion=complete_device)]
 

@@ -39,7 +39,7 @@ def record(
       droidfleet record -d phone-01 --out buy-tea.json < commands.txt
     """
     # The validator's models take longer to load than all the rest of this program.
-    from droidfleet_controller.cli.recorder.live import LiveDevice  # noqa: PLC0415
+    from droidfleet_controller.cli.live import LiveDevice  # noqa: PLC0415
     from droidfleet_controller.cli.recorder.loop import Loop  # noqa: PLC0415
     from droidfleet_controller.cli.recorder.recording import Recording  # noqa: PLC0415
 
@@ -49,7 +49,7 @@ def record(
         check_target(out, force=force)
     recording = Recording(task_id or (out.stem if out is not None else f"recorded-on-{device}"))
     try:
-        with ControllerClient(api) as client, LiveDevice(client, device) as live:
+        with ControllerClient(api) as client, LiveDevice(client, device, doing="recording") as live:
             Loop(live, recording).run()
     except (KeyboardInterrupt, DroidfleetError):
         # A person's work is kept, however it ended; a script that failed has recorded nothing of use.

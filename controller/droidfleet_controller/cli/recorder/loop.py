@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from droidfleet_controller.cli import screen_text
 from droidfleet_controller.cli.commands.device import chosen
+from droidfleet_controller.cli.live import LOOK_PAUSE_S, LiveDevice
 from droidfleet_controller.cli.output import console, note
 from droidfleet_controller.cli.recorder.commands import HELP, Action, Command, Help, Look, NodeWord, Quit, Undo, read
-from droidfleet_controller.cli.recorder.live import LOOK_PAUSE_S, LiveDevice
 from droidfleet_controller.cli.recorder.recording import Planned, Recording
 from droidfleet_controller.cli.screens import ScreenView, Seen
 from droidfleet_shared.errors import DroidfleetError, NotFoundError, PreconditionError

@@ -24,7 +24,7 @@ from droidfleet_controller.cli.recorder.commands import (
     Type,
     WaitFor,
 )
-from droidfleet_controller.cli.screens import ScreenView, Seen, selector_of
+from droidfleet_controller.cli.screens import ScreenView, Seen, escaped, selector_of
 from droidfleet_shared.errors import ExhaustedError, InvalidInputError, PreconditionError
 from droidfleet_shared.protocol.names import PACKAGE_PATTERN
 from droidfleet_shared.protocol.steps.flow import MAX_STEPS
@@ -193,11 +193,6 @@ def scrolled_to(steps: Sequence[Step]) -> list[Step]:
                 made[-1] = last | {"until": step["selector"], "maxScrolls": most}
         made.append(step)
     return made
-
-
-def escaped(text: str) -> str:
-    """The text as a document writes it, where ``${`` begins a reference."""
-    return text.replace("${", "$${")
 
 
 def escaped_all(value: Mapping[str, object]) -> Step:

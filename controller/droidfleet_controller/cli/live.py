@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 TTL = timedelta(seconds=30)
-"""How long a device stays blocked after its recorder was killed."""
+"""How long a device stays blocked after its holder was killed."""
 
 RENEW_S = TTL.total_seconds() / 3
 
@@ -33,22 +33,22 @@ LOOK_PAUSE_S = 0.3
 
 
 class LiveDevice:
-    """A context manager around a session; a thread renews it.
+    """A context manager around a session; a thread renews it. ``doing``: what for, for people who find the device busy.
 
     Raises:
         DroidfleetError: at the start, ``DEVICE_BUSY`` with who has it.
     """
 
-    def __init__(self, client: ControllerClient, device: str) -> None:
+    def __init__(self, client: ControllerClient, device: str, *, doing: str) -> None:
         self._client = client
         self._device = device
-        self._session_id = ""
+        self._doing = doing
+        self.session_id = ""
         self._ended = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="session", daemon=True)
 
     def __enter__(self) -> Self:
-        holder = f"{_user()} on {socket.gethostname()} (pid {os.getpid()}, recording)"
-        self._session_id = self._client.open_session(self._device, holder=holder, ttl=TTL)
+        self.session_id = self._client.open_session(self._device, holder=holder(self._doing), ttl=TTL)
         self._renewing.start()
         return self
 
@@ -58,7 +58,7 @@ class LiveDevice:
         self._ended.set()
         # What cannot be closed now ends by itself.
         with suppress(DroidfleetError):
-            self._client.close_session(self._device, self._session_id)
+            self._client.close_session(self._device, self.session_id)
 
     def look(self) -> ScreenView:
         """The screen as it is now."""
@@ -76,14 +76,26 @@ class LiveDevice:
 
     def run(self, step: Mapping[str, object]) -> execution_pb2.TaskResult:
         """Runs one step on the phone, once."""
-        text = json.dumps(step, ensure_ascii=False)
-        return self._client.run_step(self._device, self._session_id, text, request_id=uuid.uuid4().hex)
+        return run_step(self._client, self._device, self.session_id, step)
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEW_S):
             # A session that was lost says so at its next step.
             with suppress(DroidfleetError):
-                self._client.renew_session(self._device, self._session_id)
+                self._client.renew_session(self._device, self.session_id)
+
+
+def run_step(
+    client: ControllerClient, device: str, session_id: str, step: Mapping[str, object]
+) -> execution_pb2.TaskResult:
+    """Runs one step on the phone, once."""
+    text = json.dumps(step, ensure_ascii=False)
+    return client.run_step(device, session_id, text, request_id=uuid.uuid4().hex)
+
+
+def holder(doing: str) -> str:
+    """Who asks for a session, and what for."""
+    return f"{_user()} on {socket.gethostname()} (pid {os.getpid()}, {doing})"
 
 
 def _user() -> str:
