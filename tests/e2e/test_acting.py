@@ -7,7 +7,8 @@ import json
 import pytest
 
 from droidfleet_demo.fleet import Fleet, Phone
-from support.workplace import Ran, Workplace
+from support.commandline import Ran
+from support.workplace import Workplace
 
 pytestmark = pytest.mark.e2e
 
