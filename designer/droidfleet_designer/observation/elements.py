@@ -111,6 +111,17 @@ def things_on(matcher: Matcher) -> Things:
     return Things(tuple(sorted(found, key=reading)), len(frames))
 
 
+def saying(things: Things, wanted: str) -> Things:
+    """Those of the things in whose words the text stands, whatever its case."""
+    part = normalise(wanted).casefold()
+
+    def says_it(thing: Thing) -> bool:
+        said = (text for node in (thing.node, *thing.parts) for text in (node.text, node.description, node.hint))
+        return any(part in normalise(text).casefold() for text in said)
+
+    return Things(tuple(filter(says_it, things.all)), frames=0)
+
+
 def holder_of(node: Node) -> Node | None:
     """The nearest node around another one that can be used; None: there is none."""
     above = node.parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from droidfleet_designer.observation.elements import things_on
+from droidfleet_designer.observation.elements import saying, things_on
 from droidfleet_designer.observation.lines import MAX_TOKENS, estimated_tokens, first, fitting, footer, header
 from droidfleet_designer.observation.naming import Namer
 from droidfleet_designer.observation.seen import Seen, see
@@ -46,14 +46,18 @@ class Observation:
     elements: Mapping[int, Element]
 
 
-def observe(snapshot: Snapshot, *, number: int, words: EffectWords) -> Observation:
+def observe(snapshot: Snapshot, *, number: int, words: EffectWords, containing: str = "") -> Observation:
     """What a snapshot shows, as the ``number``-th observation of an exploration.
+
+    ``containing``: only the things that say this, in any case.
 
     Raises:
         ScreenUnreadableError: the snapshot's window is not a hierarchy.
     """
     matcher = snapshot.matcher()
     found = things_on(matcher)
+    if containing:
+        found = saying(found, containing)
     namer = Namer(matcher)
     seen = [see(thing, matcher, namer, words) for thing in first(found.all)]
     above = header(matcher.screen, number)
