@@ -76,7 +76,7 @@ def test_every_error_code_is_explained_and_none_is_made_up() -> None:
 
 def test_every_code_of_a_check_is_explained_and_none_is_made_up() -> None:
     sources = "".join(inspect.getsource(module) for module in (checks, comparing))
-    found = set(re.findall(r'"((?:STREAM|CONSUMER|EVENTS|DOCUMENT|AGENT|RUNS|NOT|BROKER)_[A-Z_]+)"', sources))
+    found = set(re.findall(r'"((?:ARTIFACT|STREAM|CONSUMER|EVENTS|DOCUMENT|AGENT|RUNS|NOT|BROKER)_[A-Z_]+)"', sources))
     assert rows("Checks").keys() == {*invariants.RULES, *found}
 
 
