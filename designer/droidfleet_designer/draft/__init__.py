@@ -1,1 +1,1 @@
-"""What is proposed: the draft, what a person set beforehand, and what is done to a draft before a person sees it."""
+"""What is proposed: the draft, and what a person set beforehand."""

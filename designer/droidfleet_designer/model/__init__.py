@@ -1,1 +1,1 @@
-"""Who answers: the port of a language model, its adapter for OpenAI-compatible servers, and patience with them."""
+"""Who answers: the port of a language model, and whether a tool call of one is whole."""
