@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+# More than there are cores: many tests wait for real programs.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 
