@@ -80,10 +80,10 @@ class Spoke(EntryModel):
 
 
 class Told(EntryModel):
-    """What the loop said to the model in a person's place: that a call was cut, that it goes round in circles."""
+    """What the loop said to the model in a person's place, beside the answers to its calls."""
 
     kind: Literal["told"] = "told"
-    code: str = Field(description="A stable word: CALL_CUT, CALL_MALFORMED, NO_CALL, STAGNATION, RESUBMIT, ...")
+    code: str = Field(description="A stable word: NO_CALL, OUTPUT_CUT, STAGNATION, LAST_TURNS.")
     text: str
 
 
@@ -98,7 +98,8 @@ class ToolBegan(EntryModel):
 
 
 class ToolEnded(EntryModel):
-    """What came of it. ``snapshot``: the observation's id; ``picture``: a digest."""
+    """What came of a call. One without `ToolBegan` was not carried out: its arguments were cut (CALL_CUT) or malformed
+    (CALL_MALFORMED), or a call before it did not work. ``snapshot``: the observation's id; ``picture``: a digest."""
 
     kind: Literal["tool_ended"] = "tool_ended"
     call_id: str

@@ -100,7 +100,8 @@ class ExplorationLog(ABC):
     """What happened, in order, kept where a restart does not reach it. One writer: the exploration.
 
     Contract: when `append` has returned, the entry is there after a crash. Snapshots and pictures are kept before the
-    entry that refers to them. What is kept is bounded; past a bound: ``EXPLORATION_FULL`` (`ExhaustedError`).
+    entry that refers to them. What is kept is bounded; past a bound: ``EXPLORATION_FULL`` (`ExhaustedError`). There is
+    always room for `Ended`.
     """
 
     @abstractmethod
@@ -113,7 +114,8 @@ class ExplorationLog(ABC):
 
     @abstractmethod
     async def keep_snapshot(self, snapshot_id: str, snapshot: Snapshot) -> None:
-        """Keeps a snapshot under its id (``s1``, ``s2``, ...)."""
+        """Keeps a snapshot under its id (``s0`` before the exploration, ``s1``, ``s2``, ...). Kept again, the later one
+        counts: no entry refers to the earlier one, as when the process ended in between."""
 
     @abstractmethod
     async def snapshot(self, snapshot_id: str) -> Snapshot | None:
