@@ -89,6 +89,7 @@ class Trip:
         allow: bool | None = True,
         log: MemoryLog | None = None,
         phones: Phones | None = None,
+        scripted: ScriptedPhones | None = None,
         clock: Clock | None = None,
         issues: Sequence[Issue] = (),
         settings: DraftSettings | None = None,
@@ -96,8 +97,9 @@ class Trip:
     ) -> None:
         self.clock = clock or VirtualClock()
         self.log = log or MemoryLog(self.clock)
-        self.scripted = ScriptedPhones(PAGES, clock=self.clock, moves=MOVES, apps=APPS)
-        self.scripted.now = start
+        self.scripted = scripted or ScriptedPhones(PAGES, clock=self.clock, moves=MOVES, apps=APPS)
+        if scripted is None:
+            self.scripted.now = start
         self.brief = BRIEF.model_copy(update={"settings": settings or DraftSettings()})
         self.model = model if isinstance(model, Model) else ScriptedModel(model, sees=sees)
         self.exploration = Exploration(
