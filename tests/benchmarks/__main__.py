@@ -23,6 +23,7 @@ MODULES = (
     "driver_call",
     "matching",
     "observation",
+    "designer_loop",
     "repeat_run",
     "task_run",
     "journal",
