@@ -96,12 +96,25 @@ class PlanCheck(ABC):
         """All that is wrong with target, schedule and retry; paths as in the draft (``/schedule/cron``)."""
 
 
+@dataclass(frozen=True, slots=True)
+class LogBounds:
+    """What is kept of one exploration: far more than one within its budget needs. Bytes as they are kept."""
+
+    entries: int = 5_000
+    entry_bytes: int = 20_000_000
+    snapshots: int = 500
+    snapshot_bytes: int = 20_000_000
+    pictures: int = 200
+    picture_bytes: int = 50_000_000
+
+
 class ExplorationLog(ABC):
     """What happened, in order, kept where a restart does not reach it. One writer: the exploration.
 
     Contract: when `append` has returned, the entry is there after a crash. Snapshots and pictures are kept before the
-    entry that refers to them. What is kept is bounded; past a bound: ``EXPLORATION_FULL`` (`ExhaustedError`). There is
-    always room for `Ended`.
+    entry that refers to them. What is kept is bounded (`LogBounds`); past a bound: ``EXPLORATION_FULL``
+    (`ExhaustedError`), and nothing is kept. `Ended` is taken all the same, and nothing after it: ``EXPLORATION_OVER``
+    (`PreconditionError`).
     """
 
     @abstractmethod

@@ -95,6 +95,12 @@ class Preflights:
             looked.prepared = replace(looked.prepared, warnings=tuple(looked.warnings))
         return looked
 
+    def target_issues(self, spec: RolloutSpec) -> Sequence[SpecIssue]:
+        """What is wrong with the target of a document that keeps the rules; its task need not be there."""
+        looked = Looked()
+        self._members(spec, looked)
+        return looked.errors
+
     def _members(self, spec: RolloutSpec, looked: Looked) -> list[str]:
         try:
             devices = self._targets.members(spec.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
@@ -45,7 +45,11 @@ def add(connection: Connection, new: Sequence[StoredArtifact], *, now: datetime)
     for row in rows:
         del row["available"]
     connection.execute(insert(artifacts), rows)
-    sizes = {artifact.sha256: artifact.size_bytes for artifact in new}
+    use_files(connection, {artifact.sha256: artifact.size_bytes for artifact in new}, now=now)
+
+
+def use_files(connection: Connection, sizes: Mapping[str, int], *, now: datetime) -> None:
+    """Notes that contents (bytes by digest), whose files are written, are used now."""
     known = _known(connection, sizes)
     for some in chunks(known):
         connection.execute(update(artifact_files).where(artifact_files.c.sha256.in_(some)).values(used_at=now))

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Float,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -426,9 +427,83 @@ artifact_files = Table(
     # A content is one file, however many artifacts have it. Its row goes when the file had to make room.
     Column("sha256", String(64), primary_key=True),
     Column("size_bytes", Integer, nullable=False),
-    # When an artifact last had this content; the file that was not used for longest goes first.
+    # When an artifact or a draft's picture last had this content; the file that was not used for longest goes first.
     Column("used_at", Instant, nullable=False),
     Index("ix_artifact_files_used_at", "used_at"),
+)
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("draft_id", String(64), nullable=False),
+    Column("request_id", String(256), nullable=False),
+    # The words of `DraftState`.
+    Column("state", String(16), nullable=False),
+    # Grows with each change of state or text; what is logged leaves it alone.
+    Column("version", BigInteger, nullable=False),
+    # JSON of `Brief`.
+    Column("brief", Text, nullable=False),
+    # The proposal's JSON text, a person's as it was written; empty while there is none.
+    Column("text", Text, nullable=False),
+    # JSON list of `DraftIssue`.
+    Column("issues", Text, nullable=False),
+    Column("code", String(64), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("max_tokens", BigInteger, nullable=False),
+    Column("spent_tokens", BigInteger, nullable=False),
+    # Null: the price is not known.
+    Column("spent_money", Float),
+    Column("currency", String(8), nullable=False),
+    Column("last_sequence", Integer, nullable=False),
+    # Of all entries' bodies.
+    Column("entry_bytes", BigInteger, nullable=False),
+    # The approval that is waited for; empty: none.
+    Column("pending_approval_id", String(64), nullable=False),
+    # JSON of `Accepted`; null until then.
+    Column("accepted", Text),
+    # JSON list of `Trial`.
+    Column("trials", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    UniqueConstraint("draft_id"),
+    UniqueConstraint("request_id"),
+    Index("ix_drafts_state", "state", "number"),
+)
+
+draft_entries = Table(
+    "draft_entries",
+    metadata,
+    Column("draft_id", String(64), primary_key=True),
+    Column("sequence", Integer, primary_key=True),
+    Column("at", Instant, nullable=False),
+    Column("kind", String(32), nullable=False),
+    # JSON of the entry.
+    Column("body", Text, nullable=False),
+)
+
+draft_snapshots = Table(
+    "draft_snapshots",
+    metadata,
+    Column("draft_id", String(64), primary_key=True),
+    Column("snapshot_id", String(64), primary_key=True),
+    # JSON of the snapshot, compressed with zlib.
+    Column("body", LargeBinary, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+)
+
+draft_pictures = Table(
+    "draft_pictures",
+    metadata,
+    # Whose a picture is; its content is in `artifact_files` while it has a file.
+    Column("draft_id", String(64), primary_key=True),
+    Column("sha256", String(64), primary_key=True),
+    Column("media_type", String(64), nullable=False),
+    Column("width", Integer, nullable=False),
+    Column("height", Integer, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
 )
 
 audit = Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, TypeVar
 
 from droidfleet_shared.errors import InvalidInputError
@@ -24,11 +25,12 @@ class Issue:
     """One thing that is wrong, or worth a look.
 
     ``path`` is a JSON Pointer to something that is in the document (for a missing field: the object that lacks it).
-    ``message`` says what was found and what was expected, ``hint`` what to write instead; may be empty.
+    ``code`` is a stable word: of validation, or of whoever else looks at documents. ``message`` says what was found and
+    what was expected, ``hint`` what to write instead; may be empty.
     """
 
     path: str
-    code: ValidationCode | WarningCode
+    code: StrEnum
     message: str
     hint: str = ""
 

@@ -1,0 +1,54 @@
+"""The designer's `PlanCheck`: target, schedule and retry of a draft by the checks of rollouts and schedules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from droidfleet_controller.drafts.plans import (
+    Document,
+    place_in_draft,
+    rollout_document,
+    schedule_document,
+    starts_by_hand,
+)
+from droidfleet_controller.rollouts.check import rules
+from droidfleet_controller.rollouts.documents import read
+from droidfleet_controller.rollouts.issues import IssueCode, SpecIssue
+from droidfleet_controller.rollouts.preflight import Preflights
+from droidfleet_controller.rollouts.spec import RolloutSpec
+from droidfleet_controller.schedules.check import check
+from droidfleet_designer.draft.draft import Draft
+from droidfleet_designer.ports import PlanCheck
+from droidfleet_shared.clock import Clock
+from droidfleet_shared.protocol.issues import Issue
+
+_NAME = "draft"
+"""For the schedule and the task, which have no names before a person accepts them."""
+
+
+class FleetPlanCheck(PlanCheck):
+    """The checks against this fleet, as it is now."""
+
+    def __init__(self, *, preflights: Preflights, clock: Clock) -> None:
+        self._preflights = preflights
+        self._clock = clock
+
+    async def issues(self, draft: Draft) -> Sequence[Issue]:
+        return [Issue(place_in_draft(each.path), each.code, each.message, each.hint) for each in self._found(draft)]
+
+    def _found(self, draft: Draft) -> Iterator[SpecIssue]:
+        rollout = rollout_document(draft, task_id=_NAME, revision=0)
+        found = read(json.dumps(rollout), RolloutSpec)
+        yield from found.issues
+        if found.model is not None:
+            yield from rules(found.model)
+            yield from self._preflights.target_issues(found.model)
+        if starts_by_hand(draft.schedule):
+            return
+        # What is wrong with the rollout was said; with it in there, a wrong retry would hide what is wrong with times.
+        sound: Document = {"task": _NAME, "target": {"query": _NAME}}
+        checked = check(json.dumps(schedule_document(draft, name=_NAME, rollout=sound)), now=self._clock.now())
+        yield from checked.errors
+        # To a person's document that is a word of warning; nobody wants a draft for times that have passed.
+        yield from (each for each in checked.warnings if each.code is IssueCode.NEVER_FIRES)
