@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from droidfleet_controller.artifact_files import ArtifactFiles
@@ -105,9 +106,7 @@ class Bench:
 
     def logs(self) -> DraftLogs:
         """The logs."""
-        pictures = Pictures(
-            database=self.database, files=self.files, quota_bytes=self.quota_bytes, clock=self.clock
-        )
+        pictures = Pictures(database=self.database, files=self.files, quota_bytes=self.quota_bytes, clock=self.clock)
         return DraftLogs(
             database=self.database,
             pictures=pictures,
@@ -126,7 +125,7 @@ class Bench:
     async def add(self, *added: StoredDraft) -> None:
         """Stores drafts."""
         for each in added:
-            await self.database.run(lambda connection, each=each: drafts.add(connection, each))
+            await self.database.run(partial(drafts.add, draft=each))
 
 
 @asynccontextmanager

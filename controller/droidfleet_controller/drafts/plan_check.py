@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from droidfleet_controller.drafts.plans import (
+    EVERY_PHONE,
     Document,
     place_in_draft,
     rollout_document,
@@ -24,7 +25,7 @@ from droidfleet_shared.clock import Clock
 from droidfleet_shared.protocol.issues import Issue
 
 _NAME = "draft"
-"""For the schedule and the task, which have no names before a person accepts them."""
+"""For the schedule and the task, which have no names that count before a person accepts them."""
 
 
 class FleetPlanCheck(PlanCheck):
@@ -38,16 +39,18 @@ class FleetPlanCheck(PlanCheck):
         return [Issue(place_in_draft(each.path), each.code, each.message, each.hint) for each in self._found(draft)]
 
     def _found(self, draft: Draft) -> Iterator[SpecIssue]:
-        rollout = rollout_document(draft, task_id=_NAME, revision=0)
-        found = read(json.dumps(rollout), RolloutSpec)
-        yield from found.issues
-        if found.model is not None:
-            yield from rules(found.model)
-            yield from self._preflights.target_issues(found.model)
-        if starts_by_hand(draft.schedule):
-            return
-        # What is wrong with the rollout was said; with it in there, a wrong retry would hide what is wrong with times.
-        sound: Document = {"task": _NAME, "target": {"query": _NAME}}
+        # One thing at a time: what cannot be read would hide what is wrong with the others.
+        whole = rollout_document(draft, task_id=_NAME, revision=0)
+        yield from read(json.dumps(whole), RolloutSpec).issues
+        target = read(json.dumps({"task": _NAME, "target": whole["target"]}), RolloutSpec).model
+        if target is not None:
+            yield from rules(target)
+            yield from self._preflights.target_issues(target)
+        if not starts_by_hand(draft.schedule):
+            yield from self._times(draft)
+
+    def _times(self, draft: Draft) -> Iterator[SpecIssue]:
+        sound: Document = {"task": _NAME, "target": {"query": EVERY_PHONE}}
         checked = check(json.dumps(schedule_document(draft, name=_NAME, rollout=sound)), now=self._clock.now())
         yield from checked.errors
         # To a person's document that is a word of warning; nobody wants a draft for times that have passed.

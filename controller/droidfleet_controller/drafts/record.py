@@ -64,8 +64,8 @@ class Accepted(RecordModel):
 
 
 class Trial(RecordModel):
-    """A trial by a person. ``step_id``: empty for the whole task, which has an ``execution_id``; ``withheld``: steps that
-    were left out; ``request_id``: of the call."""
+    """A trial by a person. ``step_id``: empty for the whole task, which has an ``execution_id``; ``withheld``: what was
+    left out; ``request_id``: of the call."""
 
     at: datetime
     version: int
