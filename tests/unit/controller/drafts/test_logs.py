@@ -12,7 +12,7 @@ import pytest
 
 from droidfleet_controller.drafts import followers as followers_module
 from droidfleet_controller.drafts import log as log_module
-from droidfleet_controller.drafts.followers import Followers
+from droidfleet_controller.drafts.followers import Follower, Followers, Turn
 from droidfleet_controller.drafts.log import Heard
 from droidfleet_controller.drafts.record import DraftState, StoredDraft, StoredEntry
 from droidfleet_controller.store import artifacts, drafts
@@ -279,6 +279,12 @@ async def test_one_who_reads_slowly_skips_to_the_entry_that_has_the_whole(bench:
     await log.append(SPOKE)
     assert await watcher.next() == 2
     await watcher.close()
+
+
+@pytest.mark.parametrize("read", [1, 3])
+def test_nothing_is_heard_of_a_turn_before_the_entries_that_came_before_it(read: int) -> None:
+    turn = Turn(after=2, pieces=["I look"])
+    assert Follower().take(turn, after=read) == ""
 
 
 def test_what_is_kept_of_a_turn_is_bounded() -> None:
