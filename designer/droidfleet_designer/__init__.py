@@ -5,8 +5,7 @@ the screens that it saw. What comes out is a draft for a person. It proposes: no
 or runs one, and nothing here knows a database, a bus or the API. Those come in by ports: `ports` (the phone, the fleet,
 the log, whoever approves) and `model.port` (the language model).
 
-There so far: `conversation` (what is said), `model` (the port, and the reading of tool calls), `tools` (what may be
-done), `observation` (what a screen says), `loop` (one exploration from its brief to its end), `prompts` (the words that
-the model is told), the values of `draft` and of the `log`. Not yet: who answers, and the check of a draft against its
-evidence.
+There so far: `conversation` (what is said), `model` (the port, and the reading of tool calls), `loop` (turn by turn,
+resumable), `tools` (what may be done), `observation` (what a screen says), the values of `draft` and of the `log`. Not
+yet: who answers, and the check of a draft against its evidence.
 """

@@ -38,7 +38,7 @@ from droidfleet_designer.log import (
 )
 from droidfleet_designer.ports import ExplorationLog, LogBounds
 from support.clock import HandClock
-from support.memory_log import MemoryLog, MemoryShelf
+from support.shelf_log import MemoryShelf, ShelfLog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUOTA_BYTES = 1_000_000
@@ -151,7 +151,7 @@ async def _in_database(folder: Path, bounds: LogBounds) -> AsyncIterator[Open]:
 @asynccontextmanager
 async def _in_memory(_folder: Path, bounds: LogBounds) -> AsyncIterator[Open]:
     shelf, clock = MemoryShelf(), HandClock()
-    yield lambda: MemoryLog(clock=clock, shelf=shelf, bounds=bounds)
+    yield lambda: ShelfLog(clock=clock, shelf=shelf, bounds=bounds)
 
 
 LOGS = {"database": _in_database, "memory": _in_memory}

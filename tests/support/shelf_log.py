@@ -1,4 +1,4 @@
-"""A log of an exploration in memory, for tests of the loop: what the database keeps, it keeps in `MemoryShelf`."""
+"""A log of an exploration in memory that a restart survives: what the database keeps, it keeps in `MemoryShelf`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MemoryShelf:
     pictures: dict[str, Shot] = field(default_factory=dict)
 
 
-class MemoryLog(ExplorationLog):
+class ShelfLog(ExplorationLog):
     """`ExplorationLog` over a shelf. ``said``: what was heard since the last entry."""
 
     def __init__(self, *, clock: Clock, shelf: MemoryShelf | None = None, bounds: LogBounds | None = None) -> None:
