@@ -11,9 +11,14 @@ _SECTION = re.compile(r"^# (\w+)\n(.*?)(?=^# |\Z)", re.MULTILINE | re.DOTALL)
 _VALUE = re.compile(r"\{(\w+)\}")
 
 
+def template(code: str, language: str) -> str:
+    """What is said under a code, as it stands in the file."""
+    return _sections(language)[code]
+
+
 def told(code: str, language: str, **values: object) -> str:
     """What is said under a code, with ``{NAME}`` replaced by each value."""
-    return _VALUE.sub(lambda found: str(values[found[1]]), _sections(language)[code])
+    return _VALUE.sub(lambda found: str(values[found[1]]), template(code, language))
 
 
 @lru_cache(maxsize=2)
