@@ -41,17 +41,18 @@ _NOT_IN_AN_ID = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An answer: words, and one call. ``call`` None: it gives up, and ``text`` says why."""
+    """An answer: words, and one call. ``call`` None: words alone. ``refused``: it gives up, and they say why."""
 
     text: str
-    call: ToolCall | None
+    call: ToolCall | None = None
+    refused: bool = False
 
 
 def planned(messages: Sequence[Message]) -> Planned:
     """The next answer in a conversation."""
     past = past_of(messages)
     if past.wanted is None:
-        return Planned(said("NOT_ASKED", "en"), None)
+        return Planned(said("NOT_ASKED", "en"))
     return _Planner(past, past.wanted).answer()
 
 
@@ -171,4 +172,4 @@ class _Planner:
 
     def _give_up(self, why: str = "") -> Planned:
         reasons = why or " ".join(self._all_notes()[1:])
-        return Planned(said("GIVE_UP", self._language, why=reasons[:MAX_REASON]), None)
+        return Planned(said("GIVE_UP", self._language, why=reasons[:MAX_REASON]), refused=True)
