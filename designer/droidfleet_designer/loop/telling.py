@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from functools import partial
 
-from droidfleet_designer.prompts.load import prompt
+from droidfleet_designer.prompts.sentences import sentence
+from droidfleet_designer.prompts.sentences import template as _template
 
-_SECTION = re.compile(r"^# (\w+)\n(.*?)(?=^# |\Z)", re.MULTILINE | re.DOTALL)
-_VALUE = re.compile(r"\{(\w+)\}")
+template = partial(_template, "told")
+"""What is said under a code, as it stands in the file: ``(code, language)``."""
 
-
-def template(code: str, language: str) -> str:
-    """What is said under a code, as it stands in the file."""
-    return _sections(language)[code]
-
-
-def told(code: str, language: str, **values: object) -> str:
-    """What is said under a code, with ``{NAME}`` replaced by each value."""
-    return _VALUE.sub(lambda found: str(values[found[1]]), template(code, language))
-
-
-@lru_cache(maxsize=2)
-def _sections(language: str) -> dict[str, str]:
-    return {code: text.strip() for code, text in _SECTION.findall(prompt("told", language))}
+told = partial(sentence, "told")
+"""What is said under a code, with ``{NAME}`` replaced by each value: ``(code, language, **values)``."""

@@ -40,36 +40,38 @@ def why_withheld(  # noqa: PLR0911 - one for each rule
     """
     match call:
         case Tap() | LongPress():
-            return _on_element(element, step, seen, words)
+            return on_element(element, step, seen, words)
         case TypeText(submit=submit, text=text) if submit or any(end in text for end in _LINE_ENDS):
-            return _enter(element)
+            return enter(element)
         case PressKey(key="ENTER"):
-            return _enter(_focused_field(seen))
+            return enter(_focused_field(seen))
         case PressKey(key="DELETE") if _focused_field(seen) is None:
             return "Delete is pressed where no field has the focus, so it may delete what is selected"
         case Swipe(direction=direction) if direction in _SIDEWAYS:
             touched = [element] if element is not None else list(_at(_CENTRE, seen, snapshot))
-            return next((_danger(each) for each in touched if each.danger), "")
+            return next((danger(each) for each in touched if each.danger), "")
         case TapPoint(x_percent=x, y_percent=y):
             return _at_point((x, y), seen, snapshot, words)
         case _:
             return ""
 
 
-def _on_element(element: Element | None, step: Step, seen: Observation | None, words: EffectWords) -> str:
+def on_element(element: Element | None, step: Step, seen: Observation | None, words: EffectWords) -> str:
+    """Why a tap on an element may do what cannot be undone, as `why_withheld` says it. ``step``: the raw step."""
     if element is None:
         return ""
-    return _danger(element) or _by_selector(step, words) or _agreement(element, seen)
+    return danger(element) or by_selector(step, words) or _agreement(element, seen)
 
 
-def _danger(element: Element) -> str:
+def danger(element: Element) -> str:
+    """What stands on an element that warns of its effect, a clause; empty: nothing."""
     if not element.danger:
         return ""
     what = f"the {element.kind} {quoted(element.words)}" if element.words else f"a {element.kind} without words"
     return f"{what}: {quoted(element.danger)} suggests an effect that cannot be undone"
 
 
-def _by_selector(step: Step, words: EffectWords) -> str:
+def by_selector(step: Step, words: EffectWords) -> str:
     """By the rule that warns of such a step in a task: whatever it says of one holds while exploring, too."""
     found = warnings({"steps": [step]}, words=words)
     return next((quoted(each.message) for each in found if each.code is WarningCode.IRREVERSIBLE_EFFECT), "")
@@ -88,7 +90,8 @@ def _agreement(element: Element, seen: Observation | None) -> str:
     return ""
 
 
-def _enter(field: Element | None) -> str:
+def enter(field: Element | None) -> str:
+    """Why Enter in a field, or where none is known, may send; empty in a search."""
     if field is None:
         return "Enter is pressed where no field is known to have the focus, so it may do anything"
     named = field.selector.resource_id if field.selector is not None else None
@@ -106,7 +109,7 @@ def _at_point(percent: tuple[int, int], seen: Observation | None, snapshot: Snap
     if any(Bounds(*each).contains(x, y) for each in snapshot.over):
         return "the point lies in a window that cannot be read"
     touched = _at(percent, seen, snapshot)
-    return next((why for each in touched if (why := _on_element(each, {}, seen, words))), "")
+    return next((why for each in touched if (why := on_element(each, {}, seen, words))), "")
 
 
 def _at(percent: tuple[int, int], seen: Observation | None, snapshot: Snapshot | None) -> Iterator[Element]:
