@@ -7,6 +7,7 @@ import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
 from simulation.world import Verdict, live_through
 
@@ -30,11 +31,16 @@ def verdicts(seeds: range, jobs: int) -> Iterator[Iterator[Verdict]]:
             pool.shutdown(cancel_futures=True)
 
 
+@cache
+def _freeze_once() -> None:
+    """The programs themselves are no rubbish."""
+    gc.freeze()
+
+
 def _live_through(seed: int) -> Verdict:
     # A world is a web of references that ends as a whole: looking for rubbish while it lives costs a third of its time.
     gc.disable()
-    if not gc.get_freeze_count():
-        gc.freeze()  # the programs themselves are no rubbish
+    _freeze_once()
     verdict = live_through(seed)
     if seed % COLLECT_EVERY == 0:
         gc.collect()
