@@ -101,7 +101,7 @@ def closing(screen: Shown) -> Line | None:
 
 def word(name: Name, screen: Shown) -> tuple[Line, Word] | None:
     """Where a text is shown, whole if it is anywhere, else as a part of another; fields hold what somebody typed."""
-    for fits in (_is, _contains):
+    for fits in (is_called, _contains):
         for line in screen.lines:
             for each in line.words:
                 if line.kind != "field" and fits(each, name):
@@ -137,10 +137,11 @@ def _only(lines: Sequence[Line], name: Name | None, screen: Shown) -> Finding:
 
 
 def _called(line: Line, name: Name) -> bool:
-    return any(_is(each, name) for each in line.words)
+    return any(is_called(each, name) for each in line.words)
 
 
-def _is(each: Word, name: Name) -> bool:
+def is_called(each: Word, name: Name) -> bool:
+    """Whether a text is what a person called a thing, whole."""
     return not each.cut and any(same(each.text, said) for said in name.spellings)
 
 

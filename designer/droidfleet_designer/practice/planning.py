@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from droidfleet_designer.conversation import Message, ToolCall
+from droidfleet_designer.practice.issues import Issue, issues_in
 from droidfleet_designer.practice.past import Past, Purpose, Wanted, call_id, past_of
 from droidfleet_designer.practice.said import said
 from droidfleet_designer.practice.understanding import understood
@@ -33,8 +34,8 @@ MAX_ID = 60
 MAX_REASON = 600
 """Characters of why it gives up."""
 
-_ISSUE = re.compile(r'^- "((?:[^"\\]|\\.)*)": (\w+): ', re.MULTILINE)
 _STEP = re.compile(r"/task/steps/(\d+)(?:/|$)")
+_SAID = ("text", "description")
 _PLANNED = ("/schedule", "/target", "/retry")
 _NOT_IN_AN_ID = re.compile(r"[^a-z0-9]+")
 
@@ -68,6 +69,7 @@ class _Planner:
         self._schedule = self._asked.schedule
         self._target = self._asked.target
         self._notes: list[str] = []
+        self._renamings: set[str] = set()
         self._submitted = 0
 
     def answer(self) -> Planned:
@@ -141,22 +143,35 @@ class _Planner:
     # Mending ----------------------------------------------------------------------------------------------------------
 
     def _mend(self, answer: str) -> bool:
-        """Takes out what was found wrong. What else would be a guess. False: it is not known how."""
-        found = [json.loads(f'"{path}"') for path, _code in _ISSUE.findall(answer)]
-        if not found:
-            return True  # it was not looked at: it is handed over again
-        steps = [int(place[1]) for path in found if (place := _STEP.match(path)) is not None]
+        """Mends what was found wrong, or takes it out. False: neither can be."""
+        found = [issue for issue in issues_in(answer) if not self._renamed(issue)]
+        steps = [int(place[1]) for issue in found if (place := _STEP.match(issue.path)) is not None]
         if steps:
             gone = self._walk.steps.cut(min(steps))
             self._notes.append(said("TAKEN_OUT", self._language, what="; ".join(gone)))
-        for path in found:
-            if _STEP.match(path) is None and not path.startswith(_PLANNED):
-                return False
-        planned = [path for path in found if path.startswith(_PLANNED)]
-        if planned:
-            self._notes.append(said("NO_PLAN", self._language, what=", ".join(planned)))
-            self._schedule = None if any(path.startswith("/schedule") for path in planned) else self._schedule
-            self._target = None if any(path.startswith("/target") for path in planned) else self._target
+        rest = [issue.path for issue in found if _STEP.match(issue.path) is None]
+        if rest and all(path.startswith(_PLANNED) for path in rest):
+            self._notes.append(said("NO_PLAN", self._language, what=", ".join(rest)))
+            self._schedule = None if any(path.startswith("/schedule") for path in rest) else self._schedule
+            self._target = None if any(path.startswith("/target") for path in rest) else self._target
+            return True
+        return not rest
+
+    def _renamed(self, issue: Issue) -> bool:
+        """Whether the one thing that says the same was put in a selector's place. More than one would be a guess."""
+        selector = _at(self._walk.steps.task, issue.path)
+        if selector is None or issue.path in self._renamings:
+            return False
+        self._renamings.add(issue.path)
+        alike = [
+            each
+            for each in issue.selectors
+            if each != selector and any(each.get(key) == selector.get(key) for key in _SAID if key in selector)
+        ]
+        if len(alike) != 1:
+            return False
+        selector.clear()
+        selector.update(alike[0])
         return True
 
     # Saying -----------------------------------------------------------------------------------------------------------
@@ -173,3 +188,14 @@ class _Planner:
     def _give_up(self, why: str = "") -> Planned:
         reasons = why or " ".join(self._all_notes()[1:])
         return Planned(said("GIVE_UP", self._language, why=reasons[:MAX_REASON]), refused=True)
+
+
+def _at(steps: JsonValue, pointer: str) -> dict[str, JsonValue] | None:
+    """The selector at a JSON Pointer into the draft; None: there is no object."""
+    here = steps
+    for part in pointer.removeprefix("/task/steps/").split("/"):
+        if isinstance(here, list) and part.isdecimal() and int(part) < len(here):
+            here = here[int(part)]
+        else:
+            here = here.get(part) if isinstance(here, dict) else None
+    return here if isinstance(here, dict) else None

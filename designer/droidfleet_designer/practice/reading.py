@@ -47,6 +47,7 @@ class Line:
     states: frozenset[str]
     selector: dict[str, JsonValue] | None
     noted: bool
+    holds: str = ""
 
     @property
     def usable(self) -> bool:
@@ -64,6 +65,9 @@ class Line:
         if self.id:
             yield self.id
         yield from (word.id for word in self.words if word.id)
+        named = (self.selector or {}).get("resourceId")
+        if isinstance(named, str) and named != self.id:
+            yield named.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _line(text: str) -> Line | None:
         return None
     place = head.end()
     words: list[Word] = []
-    identity = ""
+    identity = held = ""
     states: frozenset[str] = frozenset()
     selector: JsonValue = None
     noted = named = False
@@ -116,7 +120,9 @@ def _line(text: str) -> Line | None:
             end = cut.end() if cut else end
             id_of = _ID.match(rest, end)
             end = id_of.end() if id_of else end
-            if not rest.startswith("holds"):
+            if rest.startswith("holds"):
+                held = said
+            else:
                 words.append(Word(said, rest.startswith("desc"), id_of[1] if id_of else "", cut is not None))
             place += end
         elif (found := _ID.match(rest)) is not None:
@@ -132,7 +138,7 @@ def _line(text: str) -> Line | None:
         first = words[0]
         selector = {"description" if first.described else "text": _literal(first.text)}
     chosen = selector if isinstance(selector, dict) else None
-    return Line(int(head[1]), head[2], bool(head[3]), tuple(words), identity, states, chosen, noted)
+    return Line(int(head[1]), head[2], bool(head[3]), tuple(words), identity, states, chosen, noted, held)
 
 
 def _literal(text: str) -> str:

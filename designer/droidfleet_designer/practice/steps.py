@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from droidfleet_designer.practice import finding
-from droidfleet_designer.practice.reading import Line, Word, same
+from droidfleet_designer.practice.reading import Line, Shown, Word, same
 from droidfleet_designer.practice.said import said
 from droidfleet_designer.practice.times import MAX_TIMES
 from droidfleet_designer.practice.wishes import Again, Check, Clause, LongPress, Name, Search, Type, Wish
@@ -28,6 +28,9 @@ MAX_SCROLLS = 50
 PAUSE_MS = (2_000, 5_000)
 """Between rounds where nothing was said: about as fast as a person."""
 
+TAPS_MS = 400
+"""Between the taps of one CLICK: ten of them are done within its `timeoutMs`."""
+
 MAX_CLICKS = 10
 """Of one CLICK."""
 
@@ -38,11 +41,13 @@ ROOM_MS = 600_000
 """For the rest of a task that repeats something for a while."""
 
 _PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)+")
+_RELATIONS = ("within", "leftOf", "rightOf", "above", "below")
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
 
 class Steps:
-    """The task as it grows. Steps that lead to a wish are ``pend``-ing until it is done, and dropped if it is not."""
+    """The task as it grows. Steps that lead to a wish are ``pend``-ing until it is done, and dropped if it is not.
+    ``scrolled``: the planner had to scroll to it, so the task will."""
 
     def __init__(self, language: str) -> None:
         self.done: list[Step] = []
@@ -65,12 +70,6 @@ class Steps:
         step: Step = {"action": "CLICK", "selector": line.selector, "optional": True, "timeoutMs": OPTIONAL_MS}
         self.pend("close", step, said("CLOSE_LABEL", self._language))
 
-    def come(self, selector: Mapping[str, JsonValue]) -> None:
-        """Scrolls to what a selector names, if the planner had to."""
-        if self.scrolled:
-            self.pend("scroll", scrolling(selector), said("SCROLL_LABEL", self._language, what=_first_text(selector)))
-        self.scrolled = False
-
     def extraction(self, selector: Mapping[str, JsonValue], name: Name) -> Step:
         """Reads a text into an output of its own name."""
         bare = _NOT_IN_A_NAME.sub("_", name.others[0] if name.others else name.text).strip("_").lower()
@@ -87,6 +86,8 @@ class Steps:
         """The wish is done by this step. True: it is repeated in the task."""
         before, again = len(self.done), clause.again
         label = clause.said or said("OPEN_LABEL", self._language)
+        if self.scrolled and (selector := _named_in(step)) is not None:
+            self.pend("scroll", scrolling(selector), said("SCROLL_LABEL", self._language, what=_first_text(selector)))
         self.done += self._pending
         self._pending, self.scrolled = [], False
         if again is not None and again.chance is not None:
@@ -122,7 +123,7 @@ class Steps:
     def _repeated(self, inner: Sequence[Step], again: Again) -> Step:
         taps = len(inner) == 1 and inner[0]["action"] == "CLICK" and "unlessVisible" not in inner[0]
         if taps and again.times is not None and again.times <= MAX_CLICKS and again.pause is None:
-            return {**inner[0], "times": again.times, "intervalMs": PAUSE_MS[0]}
+            return {**inner[0], "times": again.times, "intervalMs": TAPS_MS}
         least, most = again.pause or PAUSE_MS
         pause = self._named(
             "pause", {"action": "DELAY", "minMs": least, "maxMs": most}, said("PAUSE_LABEL", self._language)
@@ -135,12 +136,30 @@ class Steps:
 
     def _named(self, verb: str, step: Step, label: str) -> Step:
         self._count += 1
-        return {"id": f"{verb}-{self._count}", "label": label[:MAX_LABEL], **step}
+        return {"id": f"{verb}-{self._count}", "label": literal(label[:MAX_LABEL]), **step}
 
 
-def acting(wish: Wish, line: Line | None) -> tuple[str, Step]:
-    """The verb and the step of a wish that acts on a line."""
-    selector = dict(line.selector) if line is not None and line.selector is not None else {}
+def selector_of(line: Line, name: Name | None, screen: Shown) -> Step:
+    """By what a step names a line: with the words that the person called it by, so that it is nothing else next time.
+
+    The line's own selector may do without them where they stand twice, or may change: it says what is below a field,
+    say, whatever that is.
+    """
+    own = dict(line.selector or {})
+    word = next((each for each in line.words if name is not None and finding.is_called(each, name)), None)
+    if word is None or line.kind == "field" or ("resourceId" in own and not line.noted):
+        return own
+    kind, whole = "description" if word.described else "text", literal(normalise(word.text))
+    if whole in _texts(own):
+        return own
+    if sum(same(text, word.text) for other in screen.lines for text in (*_words(other), other.holds)) == 1:
+        return {kind: whole}
+    placed = {relation: own[relation] for relation in _RELATIONS if relation in own}
+    return {kind: whole, **placed} if placed else own
+
+
+def acting(wish: Wish, line: Line | None, selector: Step) -> tuple[str, Step]:
+    """The verb and the step of a wish that acts on a line by this selector; None: on none."""
     match wish:
         case LongPress():
             return "press", {"action": "LONG_CLICK", "selector": selector}
@@ -211,6 +230,24 @@ def is_package(text: str) -> bool:
 def literal(text: str) -> str:
     """The text so that the protocol takes none of it for a reference."""
     return text.replace("${", "$${")
+
+
+def _words(line: Line) -> tuple[str, ...]:
+    return tuple(word.text for word in line.words)
+
+
+def _texts(value: JsonValue) -> list[str]:
+    """All texts in a selector."""
+    if isinstance(value, dict):
+        return [text for each in value.values() for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def _named_in(step: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | None:
+    """What must be in sight for a step."""
+    condition = step.get("condition")
+    found = condition.get("visible") if isinstance(condition, dict) else step.get("selector")
+    return found if isinstance(found, dict) else None
 
 
 def _first_text(selector: Mapping[str, JsonValue]) -> str:

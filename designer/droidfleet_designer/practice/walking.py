@@ -121,7 +121,8 @@ class Walk:
                 self._assume()
         if not self.going or self.at != made.wish:
             return
-        before, self._screen = self._screen, made.shown or self._screen
+        before = self._screen
+        self._screen = made.shown or self._screen
         self._first = self._first or made.shown
         self._tries[made.purpose] += 1
         line = before.line(made.element) if before is not None and made.element is not None else None
@@ -139,14 +140,14 @@ class Walk:
                 )
                 self.steps.scrolled = self.steps.scrolled or made.done
             case Purpose.OPEN | Purpose.ACT:
-                self._acted(made, line)
+                self._acted(made, line, before)
             case _:
                 pass
 
-    def _acted(self, made: Made, line: Line | None) -> None:
+    def _acted(self, made: Made, line: Line | None, before: Shown | None) -> None:
         if not made.done:
             if made.purpose is Purpose.ACT and _not_allowed(made.answer):
-                self._leave_untried(line)
+                self._leave_untried(line, before)
             elif self._tries[made.purpose] >= MAX_TRIES or made.purpose is Purpose.OPEN:
                 self._end("FAILED", answer=made.answer.partition("\n")[0][:MAX_ANSWER])
             return
@@ -159,7 +160,7 @@ class Walk:
                 self._note("FRONT_APP", what=package)
             self._commit("open", {"action": "OPEN", "packageName": package, "stopFirst": True})
             return
-        self._commit(*steps.acting(self.clause.wish, line))
+        self._commit(*steps.acting(self.clause.wish, line, self._selector(line, before)))
         self._judge(line)
 
     def _assume(self) -> None:
@@ -244,7 +245,7 @@ class Walk:
         if not isinstance(line, Line):
             return line
         if line.danger:
-            return self._leave_untried(line)
+            return self._leave_untried(line, screen)
         return self._on(tool, line, Purpose.ACT, self.clause.said, more)
 
     def _turn(self, name: Name, on: bool, screen: Shown) -> Call | None:
@@ -294,7 +295,6 @@ class Walk:
             self.steps.scrolled = False
             return self._commit("scroll", steps.scrolling(selector))
         assert isinstance(wish, Check)
-        self.steps.come(selector)
         return self._commit(*steps.seeing(wish, selector))
 
     def _read(self, name: Name, screen: Shown) -> Call | None:
@@ -304,7 +304,6 @@ class Walk:
         selector = steps.reading(line, name)
         if selector is None:
             return self._end("NOT_FOUND", similar="")
-        self.steps.come(selector)
         return self._commit("read", self.steps.extraction(selector, name))
 
     # Finding ----------------------------------------------------------------------------------------------------------
@@ -314,8 +313,6 @@ class Walk:
         found = finder(screen)
         match found:
             case Found(line=line):
-                if self.steps.scrolled and line.selector is not None:
-                    self.steps.come(line.selector)
                 return line
             case Several(lines=lines):
                 return self._end("SEVERAL", count=len(lines))
@@ -365,17 +362,22 @@ class Walk:
         self._begin()
         return None
 
+    def _selector(self, line: Line | None, screen: Shown | None) -> Step:
+        """By what the present wish's step names a line."""
+        name = getattr(self.clause.wish, "name", None)
+        return steps.selector_of(line, name, screen) if line is not None and screen is not None else {}
+
     def _judge(self, line: Line | None) -> Call | None:
         if line is not None and line.noted:
             self.notes.append(Note("UNSTABLE", {"what": self.clauses[self.at - 1].said}))
         return None
 
-    def _leave_untried(self, line: Line | None) -> Call | None:
+    def _leave_untried(self, line: Line | None, screen: Shown | None) -> Call | None:
         if line is None:
             return self._end("TOO_LONG")
         self._note("NOT_TRIED")
         self._untried = True
-        return self._commit(*steps.acting(self.clause.wish, line))
+        return self._commit(*steps.acting(self.clause.wish, line, self._selector(line, screen)))
 
     def _note(self, code: str, **values: object) -> None:
         self.notes.append(Note(code, {"what": self.clause.said, **values}))
