@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import Context
@@ -33,22 +34,6 @@ MAX_TURNS = 200_000
 
 class StuckError(Exception):
     """Time does not go on: everything waits for what will never happen, or something never waits."""
-
-
-class _Timer(asyncio.TimerHandle):
-    """A timer that has its place among those of the same instant: first come, first served."""
-
-    __slots__ = ("place",)
-
-    def __init__(
-        self, order: int, when: float, call: Callable[..., object], args: tuple[object, ...], *rest: Any
-    ) -> None:
-        super().__init__(when, call, args, *rest)
-        self.place = (when, order)
-
-    def __lt__(self, other: object) -> bool:
-        assert isinstance(other, _Timer)
-        return self.place < other.place
 
 
 class VirtualExecutor(ThreadPoolExecutor):
@@ -94,14 +79,16 @@ class VirtualExecutor(ThreadPoolExecutor):
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """The loop. `failures`: what nobody caught, as the loop was told of it."""
+    """The loop. `failures`: what nobody caught, as the loop was told of it.
+
+    Timers of one instant go off in the order in which they were set: first come, first served.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
         self._order = itertools.count()
-        self._selector = self  # the base class asks it what is ready
-        self._clock_resolution = RESOLUTION_S
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._turns = 0
         self.failures: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _loop, context: self.failures.append(context))
@@ -109,18 +96,28 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self._now
 
-    def select(self, timeout: float | None) -> list[object]:
-        """What the base class calls when it has looked at what is ready: the jump."""
-        if timeout is None:
-            raise StuckError("everything waits, and there is no timer")
-        self._turns += 1
-        if self._turns > MAX_TURNS:
-            raise StuckError(f"{MAX_TURNS} turns within one instant")
-        if timeout > 0:
+    def _run_once(self) -> None:
+        """One turn, in place of the base class's: what is ready is done; if nothing is, time jumps."""
+        ready: deque[asyncio.Handle] = getattr(self, "_ready")  # noqa: B009 - the base class does not declare it
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
+        if ready:
+            self._turns += 1
+            if self._turns > MAX_TURNS:
+                raise StuckError(f"{MAX_TURNS} turns within one instant")
+        elif timers:
             self._turns = 0
-            timers: list[_Timer] = getattr(self, "_scheduled")  # noqa: B009 - the base class does not declare it
-            self._now = max(self._now, timers[0].when())
-        return []
+            self._now = max(self._now, timers[0][0])
+        else:
+            raise StuckError("everything waits, and there is no timer")
+        due = self._now + RESOLUTION_S
+        while timers and timers[0][0] < due:
+            ready.append(heapq.heappop(timers)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
 
     def _process_events(self, _ready: list[object]) -> None:
         """There is no input and output."""
@@ -135,9 +132,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        timer = _Timer(next(self._order), when, callback, args, self, context)
-        heapq.heappush(getattr(self, "_scheduled"), timer)  # noqa: B009 - the base class does not declare it
-        timer._scheduled = True  # type: ignore[attr-defined]  # what the base class sets
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._order), timer))
         return timer
 
     def call_later(
