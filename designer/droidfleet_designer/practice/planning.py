@@ -78,16 +78,22 @@ class _Planner:
         for made in self._past.made:
             if made.purpose is Purpose.SUBMIT:
                 self._submitted += 1
+                self._finish()
                 if not self._mend(made.answer):
                     return self._give_up(made.answer)
             else:
                 self._walk.take(made)
         if self._past.hurry:
-            self._walk.hurry()
+            self._finish()
         call = self._walk.next() if not self._submitted else None
         if call is not None:
             return self._saying(call.purpose, call.what, call)
         return self._hand_over()
+
+    def _finish(self) -> None:
+        """Takes the last wishes that need no call. Where one needs a call, that is where it ended."""
+        if self._walk.next() is not None:
+            self._walk.hurry()
 
     # Handing over -----------------------------------------------------------------------------------------------------
 
@@ -159,7 +165,7 @@ class _Planner:
 
     def _renamed(self, issue: Issue) -> bool:
         """Whether the one thing that says the same was put in a selector's place. More than one would be a guess."""
-        selector = _at(self._walk.steps.task, issue.path)
+        selector = _at([*self._walk.steps.task], issue.path)
         if selector is None or issue.path in self._renamings:
             return False
         self._renamings.add(issue.path)
@@ -192,7 +198,7 @@ class _Planner:
 
 def _at(steps: JsonValue, pointer: str) -> dict[str, JsonValue] | None:
     """The selector at a JSON Pointer into the draft; None: there is no object."""
-    here = steps
+    here: JsonValue = steps
     for part in pointer.removeprefix("/task/steps/").split("/"):
         if isinstance(here, list) and part.isdecimal() and int(part) < len(here):
             here = here[int(part)]

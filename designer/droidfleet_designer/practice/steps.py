@@ -154,6 +154,8 @@ def selector_of(line: Line, name: Name | None, screen: Shown) -> Step:
         return own
     if sum(same(text, word.text) for other in screen.lines for text in (*_words(other), other.holds)) == 1:
         return {kind: whole}
+    if word.id:
+        return {kind: whole, "resourceId": word.id}
     placed = {relation: own[relation] for relation in _RELATIONS if relation in own}
     return {kind: whole, **placed} if placed else own
 
