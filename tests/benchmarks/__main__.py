@@ -24,6 +24,7 @@ MODULES = (
     "matching",
     "observation",
     "designer_loop",
+    "practice",
     "repeat_run",
     "task_run",
     "journal",
