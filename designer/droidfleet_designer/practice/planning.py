@@ -124,12 +124,15 @@ class _Planner:
 
     def _task_id(self) -> str:
         named = self._wanted.settings.get("name")
-        plain = _NOT_IN_AN_ID.sub("-", self._wanted.description.lower())[:MAX_ID].strip("-")
+        plain = _NOT_IN_AN_ID.sub("-", " ".join(self._done()).lower())[:MAX_ID].strip("-")
         return named if isinstance(named, str) else plain or NAME
 
     def _summary(self) -> str:
-        done = dict.fromkeys(self._walk.steps.clauses)
-        return said("SUMMARY", self._language, what="; ".join(done))
+        return said("SUMMARY", self._language, what="; ".join(self._done()))
+
+    def _done(self) -> list[str]:
+        """What is in the task, as the person said it."""
+        return list(dict.fromkeys(self._walk.steps.clauses))
 
     def _all_notes(self) -> list[str]:
         notes = [said("MADE_BY", self._language)]

@@ -41,6 +41,7 @@ ROOM_MS = 600_000
 """For the rest of a task that repeats something for a while."""
 
 _PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)+")
+_SAYING = ("text", "description", "hint")
 _RELATIONS = ("within", "leftOf", "rightOf", "above", "below")
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
@@ -160,6 +161,13 @@ def selector_of(line: Line, name: Name | None, screen: Shown) -> Step:
     return {kind: whole, **placed} if placed else own
 
 
+def may_change(line: Line, selector: Step) -> bool:
+    """Whether a selector for a line may name something else next time: it counts, or is about what stands beside it."""
+    own = {literal(normalise(word.text)) for word in line.words}
+    said_beside = _texts(selector)
+    return "index" in selector or (bool(said_beside) and not own & said_beside)
+
+
 def acting(wish: Wish, line: Line | None, selector: Step) -> tuple[str, Step]:
     """The verb and the step of a wish that acts on a line by this selector; None: on none."""
     match wish:
@@ -238,11 +246,11 @@ def _words(line: Line) -> tuple[str, ...]:
     return tuple(word.text for word in line.words)
 
 
-def _texts(value: JsonValue) -> list[str]:
-    """All texts in a selector."""
-    if isinstance(value, dict):
-        return [text for each in value.values() for text in _texts(each)]
-    return [value] if isinstance(value, str) else []
+def _texts(value: JsonValue) -> set[str]:
+    """All words of the screen in a selector."""
+    fields = value.items() if isinstance(value, dict) else ()
+    inner = {text for _, each in fields for text in _texts(each)}
+    return inner | {each for key, each in fields if key.startswith(_SAYING) and isinstance(each, str)}
 
 
 def _named_in(step: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | None:

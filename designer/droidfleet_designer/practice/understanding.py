@@ -59,6 +59,9 @@ _SAYS_MORE = re.compile(
     r"|如果|假如|除非|不要|别|否则|或者?|除了|不|没|仅|只",
     re.IGNORECASE,
 )
+_SECRET = re.compile(r"password|passcode|\bpin\b|secret|密码|口令|验证码", re.IGNORECASE)
+"""Fields whose text is written down nowhere; others that hide theirs are found out on the screen."""
+
 _IT = ("it", "this", "that", "它", "这个")
 _NOTHING = re.compile(r"[\s.…~—-]*(?:thanks?|thank you|谢谢)?[\s.…~—-]*", re.IGNORECASE)
 
@@ -188,7 +191,11 @@ def _clause(part: str, text: Hidden) -> Clause | None:
         return None
     rest, again = taken
     wish = _wish(_POLITE.sub("", rest), text)
-    return None if wish is None else Clause(said, wish, again)
+    if wish is None:
+        return None
+    secret = isinstance(wish, Type) and wish.field is not None and _SECRET.search(wish.field.text)
+    clause = Clause(said, wish, again)
+    return clause.hidden() if secret else clause
 
 
 def _wish(part: str, text: Hidden, *, only: tuple[type, ...] = ()) -> Wish | None:

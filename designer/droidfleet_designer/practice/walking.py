@@ -160,8 +160,9 @@ class Walk:
                 self._note("FRONT_APP", what=package)
             self._commit("open", {"action": "OPEN", "packageName": package, "stopFirst": True})
             return
-        self._commit(*steps.acting(self.clause.wish, line, self._selector(line, before)))
-        self._judge(line)
+        selector = self._selector(line, before)
+        self._commit(*steps.acting(self.clause.wish, line, selector))
+        self._judge(line, selector)
 
     def _assume(self) -> None:
         """Takes the present wish as one that needed nothing but a screen, which is told no more."""
@@ -254,7 +255,7 @@ class Walk:
             return line
         if ("checked" in line.states) is on:
             self._commit("turn", steps.turning(line, on=on))
-            return self._judge(line)
+            return self._judge(line, line.selector or {})
         if self._turned:
             return self._end("FAILED", answer="it did not turn")
         if line.danger:
@@ -266,6 +267,7 @@ class Walk:
         if not isinstance(line, Line):
             return line
         if "password" in line.states:
+            self.clauses = (*self.clauses[: self.at], self.clause.hidden(), *self.clauses[self.at + 1 :])
             step, declared = steps.secret(line, self.steps.inputs)
             self.steps.inputs |= {declared: {"type": "secret"}}
             self._note("PASSWORD", input=declared)
@@ -367,8 +369,9 @@ class Walk:
         name = getattr(self.clause.wish, "name", None)
         return steps.selector_of(line, name, screen) if line is not None and screen is not None else {}
 
-    def _judge(self, line: Line | None) -> Call | None:
-        if line is not None and line.noted:
+    def _judge(self, line: Line | None, selector: Step) -> Call | None:
+        """Notes where the last wish's step may name something else next time."""
+        if line is not None and steps.may_change(line, selector):
             self.notes.append(Note("UNSTABLE", {"what": self.clauses[self.at - 1].said}))
         return None
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
+
+HIDDEN = "***"
+"""Stands for a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,11 @@ class Clause:
     said: str
     wish: Wish
     again: Again | None = None
+
+    def hidden(self) -> Clause:
+        """The same with nothing of what is typed: a secret is written down nowhere."""
+        typed = self.wish.text if isinstance(self.wish, Type) else ""
+        return replace(self, said=self.said.replace(typed, HIDDEN)) if typed else self
 
 
 @dataclass(frozen=True, slots=True)
