@@ -110,9 +110,15 @@ class OnePhone(Phones):
         return await _run(self._engine, {"taskId": "live", "steps": [dict(step)]}, execution_id=request_id)
 
 
-class _Plans(PlanCheck):
+class Plans(PlanCheck):
+    """Says of target and schedule what the test says, as long as they are there."""
+
+    def __init__(self, *issues: Issue) -> None:
+        self._issues = issues
+
     async def issues(self, draft: Draft) -> Sequence[Issue]:
-        return ()
+        there = {"/target": draft.target.device is None, "/schedule": draft.schedule.once is None}
+        return [issue for issue in self._issues if any(there[part] for part in there if issue.path.startswith(part))]
 
 
 class _Nobody(Approver):
@@ -121,13 +127,14 @@ class _Nobody(Approver):
 
 
 class PracticeRun:
-    """One exploration. ``draft`` is there when it ended with one."""
+    """One exploration. ``draft`` is there when it ended with one. ``plans``: what the fleet says of its plan."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, *, plans: PlanCheck | None = None, limits: Limits | None = None) -> None:
+        self._plans = plans or Plans()
+        self._limits = limits or Limits()
         self.clock = VirtualClock()
         self.log = MemoryLog(self.clock)
         self.phone = InProcessPhone(scenario, self.clock)
-        self._scenario = scenario
         self._ids = itertools.count(1)
 
     async def explore(self, brief: Brief) -> Ended:
@@ -147,10 +154,10 @@ class PracticeRun:
             log=self.log,
             approver=_Nobody(),
             check=check,
-            plans=_Plans(),
+            plans=self._plans,
             clock=self.clock,
             random=Random(1),
-            limits=Limits(),
+            limits=self._limits,
             words=words,
             new_id=self._new_id,
         )
