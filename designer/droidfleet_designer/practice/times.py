@@ -55,7 +55,9 @@ _ALL = re.compile(
 )
 _GROUP = (
     re.compile(rf"\bon\s+(?:the\s+)?(?:phones\s+(?:of|in)\s+(?:the\s+)?)?group\s+(?P<group>{MARK}|[\w.\-]+)", re.I),
-    re.compile(rf"在?(?:分组|群组|组)\s*(?P<group>{MARK}|[A-Za-z0-9_.\-]+)\s*(?:的|里的?|中的?)?(?:所有)?(?:手机|设备)?上?"),
+    re.compile(
+        rf"在?(?:分组|群组|组)\s*(?P<group>{MARK}|[A-Za-z0-9_.\-]+)\s*(?:的|里的?|中的?)?(?:所有)?(?:手机|设备)?上?"
+    ),
     re.compile(rf"在\s*(?P<group>{MARK}|[A-Za-z0-9_.\-]+)\s*组(?:的|里的?|中的?)?(?:所有)?(?:手机|设备)?上?"),
 )
 

@@ -16,7 +16,7 @@ from droidfleet_designer.loop.telling import template
 from droidfleet_designer.practice import finding, steps
 from droidfleet_designer.practice.finding import Finder, Found, Nothing, Several
 from droidfleet_designer.practice.past import LANGUAGES, Made, Purpose
-from droidfleet_designer.practice.reading import Line, Shown, same
+from droidfleet_designer.practice.reading import Line, Shown
 from droidfleet_designer.practice.steps import Step, Steps
 from droidfleet_designer.practice.wishes import (
     Back,
@@ -91,7 +91,6 @@ class Walk:
         self.over = False
         self._untried = False
         self._screen: Shown | None = None
-        self._first: Shown | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -99,7 +98,7 @@ class Walk:
         self._tries: Counter[Purpose] = Counter()
         self._stuck = False
         self._turned = False
-        self._package = ""
+        self._launcher = ""
 
     @property
     def clause(self) -> Clause:
@@ -123,7 +122,6 @@ class Walk:
             return
         before = self._screen
         self._screen = made.shown or self._screen
-        self._first = self._first or made.shown
         self._tries[made.purpose] += 1
         line = before.line(made.element) if before is not None and made.element is not None else None
         match made.purpose:
@@ -132,8 +130,8 @@ class Walk:
                 self._note("CLOSED", what=_called(line))
             case Purpose.REVEAL if made.done and line is not None:
                 self.steps.pend("tap", {"action": "CLICK", "selector": line.selector}, self.clause.said)
-            case Purpose.LAUNCH if made.done and made.shown is not None:
-                self._package = made.shown.package
+            case Purpose.LAUNCH if made.done and before is not None:
+                self._launcher = before.package
             case Purpose.SCROLL:
                 self._stuck = not made.done or (
                     before is not None and self._screen is not None and before.alike(self._screen)
@@ -156,6 +154,7 @@ class Walk:
             return
         if isinstance(self.clause.wish, Open) and made.purpose is Purpose.OPEN:
             package = str(made.arguments["package"])
+            self.steps.drop_pending()  # what led there through the launcher
             if not self.clause.wish.name.text:
                 self._note("FRONT_APP", what=package)
             self._commit("open", {"action": "OPEN", "packageName": package, "stopFirst": True})
@@ -224,22 +223,24 @@ class Walk:
                 raise AssertionError("the others need no screen")
 
     def _open(self, name: Name, screen: Shown) -> Call | None:
-        package = self._package or (name.text if steps.is_package(name.text) else "")
-        if not name.text:
-            package = screen.package
-        if package or self._tries[Purpose.OPEN]:
+        found = finding.thing(name, screen)
+        package = self._package(name, screen)
+        if package:
             return Call("open_app", {"package": package, "afresh": True}, Purpose.OPEN, package)
+        if self._launcher and self._tries[Purpose.WAIT] < MAX_TRIES:
+            return Call("wait", {"seconds": WAIT_S}, Purpose.WAIT, name.text)
         if not self._tries[Purpose.HOME]:
             return Call("press_key", {"key": "HOME"}, Purpose.HOME, name.text)
-        found = finding.thing(name, screen)
-        if isinstance(found, Found) and not found.line.danger and not self._tries[Purpose.LAUNCH]:
+        if isinstance(found, Found) and not found.line.danger and not self._launcher:
             return self._on("tap", found.line, Purpose.LAUNCH, name.text)
-        if isinstance(found, Nothing) and (further := self._further(name, screen)) is not None:
-            return further
-        front = self._first.package if self._first is not None else ""
-        if any(same(part, said) for part in front.split(".") for said in name.spellings):
-            return Call("open_app", {"package": front, "afresh": True}, Purpose.OPEN, front)
-        return self._end("APP_NOT_FOUND", what=name.text)
+        further = self._further(name, screen) if isinstance(found, Nothing) else None
+        return further or self._end("APP_NOT_FOUND", what=name.text)
+
+    def _package(self, name: Name, screen: Shown) -> str:
+        """The package of the app that is meant, as far as it is known; empty: it is not."""
+        if not name.text or (self._launcher and screen.package != self._launcher):
+            return screen.package
+        return name.text if steps.is_package(name.text) else ""
 
     def _touch(self, tool: str, name: Name, screen: Shown, more: Mapping[str, JsonValue]) -> Call | None:
         line = self._located(lambda seen: finding.thing(name, seen), name, screen)

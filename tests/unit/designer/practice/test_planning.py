@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from droidfleet_agent.virtual_phone.scenario.loader import parse_scenario
-from droidfleet_designer.conversation import Message
+from droidfleet_designer.conversation import Answer, Instruction, Message, Request, ToolAnswer
 from droidfleet_designer.draft.draft import Brief, Draft, DraftSettings
 from droidfleet_designer.log import Ended, Ending, Entry
 from droidfleet_designer.loop.history import conversation
 from droidfleet_designer.loop.limits import Limits
+from droidfleet_designer.loop.telling import told
 from droidfleet_designer.practice.planning import planned
 from droidfleet_designer.tools.catalogue import specs
 from droidfleet_shared.protocol.codes import ValidationCode
@@ -155,3 +156,26 @@ def test_a_conversation_that_is_no_exploration_is_told_what_the_planner_is() -> 
 def _before(entries: Sequence[Entry]) -> Sequence[Message]:
     tools = specs("en", allow_points=False)
     return conversation(entries, tools=tools, shot=None, most_tokens=40_000)[0]
+
+
+def test_an_app_that_is_slow_to_come_is_not_taken_for_the_launcher() -> None:
+    tapped = 'tap: done.\nScreen 3: com.example.launcher .Home, 1080x2400\nquotes\n1 button desc "Shop"'
+    came = "wait: done.\nScreen 4: com.example.shop .Main, 1080x2400\nquotes"
+    home = 'press_key: done.\nScreen 2: com.example.launcher .Home, 1080x2400\nquotes\n1 button desc "Shop"'
+    look = "Screen 1: com.example.other .Main, 1080x2400\nquotes"
+    messages: list[Message] = [
+        Instruction(text="You explore a phone."),
+        Request(
+            text=told("BRIEF", "en", description="Open Shop.", device='"p"', settings="{}", turns=60, tokens="1,000")
+        ),
+    ]
+    asked = []
+    for answer in (look, home, tapped, came):
+        call = planned(messages).call
+        assert call is not None
+        asked.append(call.name)
+        messages += [Answer(calls=(call,)), ToolAnswer(call_id=call.id, name=call.name, text=answer)]
+    last = planned(messages).call
+    assert asked == ["screen", "press_key", "tap", "wait"]
+    assert last is not None
+    assert json.loads(last.arguments)["package"] == "com.example.shop"
