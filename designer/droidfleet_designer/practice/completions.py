@@ -13,8 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from droidfleet_designer.conversation import Answer, Instruction, Message, Request, ToolAnswer, ToolCall
 from droidfleet_designer.observation.lines import estimated_tokens
-from droidfleet_designer.practice.planning import NAME, Planned, planned
+from droidfleet_designer.practice.planning import Planned, planned
 from droidfleet_shared.errors import InvalidInputError
+
+MODEL = "practice"
+"""The one model that there is."""
 
 MAX_REQUEST_BYTES = 8_000_000
 """Of a request: the longest conversation of an exploration with a picture, and more."""
@@ -71,7 +74,7 @@ class CompletionRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    model: str = NAME
+    model: str = MODEL
     messages: list[_Said] = Field(min_length=1, max_length=2_000)
     stream: bool = False
     stream_options: _StreamOptions | None = None
@@ -155,7 +158,7 @@ def pieces(completion: Completion, *, with_usage: bool) -> Iterator[dict[str, Js
 
 def models(created: int) -> dict[str, JsonValue]:
     """The models that there are: the planner alone."""
-    model: dict[str, JsonValue] = {"id": NAME, "object": "model", "created": created, "owned_by": "droidfleet"}
+    model: dict[str, JsonValue] = {"id": MODEL, "object": "model", "created": created, "owned_by": "droidfleet"}
     return {"object": "list", "data": [model]}
 
 
@@ -181,7 +184,7 @@ def _message(said: _Said, names: Mapping[str, str]) -> Message:
 
 
 def _head(completion: Completion, kind: str) -> dict[str, JsonValue]:
-    return {"id": completion.wire_id, "object": kind, "created": completion.created, "model": NAME}
+    return {"id": completion.wire_id, "object": kind, "created": completion.created, "model": MODEL}
 
 
 def _piece(completion: Completion, delta: dict[str, JsonValue], *, finish: str | None = None) -> dict[str, JsonValue]:

@@ -22,8 +22,8 @@ from droidfleet_designer.practice.walking import Call, Walk
 from droidfleet_designer.practice.wishes import Understood
 from droidfleet_designer.tools.catalogue import SUBMIT
 
-NAME = "practice"
-"""Of the model, for those who ask a server of models for it."""
+UNNAMED = "practice"
+"""The id of a task of whose description no letter is one of an id."""
 
 MAX_SUBMISSIONS = 4
 """The first, and as many corrections as the loop takes."""
@@ -125,7 +125,7 @@ class _Planner:
     def _task_id(self) -> str:
         named = self._wanted.settings.get("name")
         plain = _NOT_IN_AN_ID.sub("-", " ".join(self._done()).lower())[:MAX_ID].strip("-")
-        return named if isinstance(named, str) else plain or NAME
+        return named if isinstance(named, str) else plain or UNNAMED
 
     def _summary(self) -> str:
         return said("SUMMARY", self._language, what="; ".join(self._done()))
