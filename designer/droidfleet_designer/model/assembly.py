@@ -1,0 +1,178 @@
+"""Puts a turn together from the pieces of a stream. Pure; nothing in a piece is taken on trust.
+
+Known forms beside OpenAI's: thoughts in fields of their own (DeepSeek, Qwen), which are not kept; calls without ids,
+with one id for all, or all with the number 0 (Ollama); arguments as an object instead of its text; a message whole
+instead of in pieces; reasons to stop in other words; no count of tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from droidfleet_designer.conversation import Answer, Stop, ToolCall, Turn, Usage
+from droidfleet_designer.model.port import ModelUnavailableError
+
+MAX_CHARACTERS = 400_000
+"""Of one answer, thoughts included: many times what `max_output_tokens` allows. A server that goes on is cut off."""
+
+MAX_CALLS = 100
+"""Of one answer; later ones are left out, as after so many nothing is carried out anyhow."""
+
+MAX_ID = 200
+"""Characters of a call's id that are kept."""
+
+MAX_COUNT = 10**9
+"""Tokens that a server may count in one answer; more is no count."""
+
+_STOPS = {
+    "stop": Stop.DONE,
+    "tool_calls": Stop.CALLS,
+    "function_call": Stop.CALLS,
+    "length": Stop.LENGTH,
+    "max_tokens": Stop.LENGTH,
+    "content_filter": Stop.REFUSED,
+    "refusal": Stop.REFUSED,
+    "safety": Stop.REFUSED,
+}
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class Assembly:
+    """One turn in the making. ``known``: the ids of earlier calls, so that no id stands for two."""
+
+    def __init__(self, *, known: Collection[str]) -> None:
+        self._known = set(known)
+        self._texts: list[str] = []
+        self._refused = False
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._reason: str | None = None
+        self._usage: Usage | None = None
+        self._length = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is longer than any answer: what comes after it is not read."""
+        return self._length > MAX_CHARACTERS
+
+    def add(self, piece: Mapping[str, object]) -> str:
+        """Adds a piece as it came; the text that it brought."""
+        if (usage := _usage(piece.get("usage"))) is not None:
+            self._usage = usage
+        choices = piece.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return ""
+        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            self._reason = reason
+        delta = choice.get("delta") or choice.get("message")
+        if not isinstance(delta, dict):
+            return ""
+        for thought in (delta.get("reasoning_content"), delta.get("reasoning")):
+            self._length += len(thought) if isinstance(thought, str) else 0
+        self._add_calls(delta.get("tool_calls"))
+        text = ""
+        for said, refused in ((delta.get("content"), False), (delta.get("refusal"), True)):
+            if isinstance(said, str) and said:
+                text += said
+                self._refused |= refused
+        self._texts.append(text)
+        self._length += len(text)
+        return text
+
+    def turn(self, *, input_tokens: int) -> Turn:
+        """The whole. ``input_tokens``: an estimate, for a server that does not count.
+
+        Raises:
+            ModelUnavailableError: the stream ended before the answer did.
+        """
+        if self._reason is None and not self.full:
+            raise ModelUnavailableError("the answer broke off in the middle.")
+        answer = Answer(text="".join(self._texts), calls=self._made())
+        usage = self._usage or Usage(input_tokens=input_tokens, output_tokens=_estimated(self._length), estimated=True)
+        return Turn(answer=answer, stop=self._stop(answer), usage=usage)
+
+    def _stop(self, answer: Answer) -> Stop:
+        if self.full:
+            return Stop.LENGTH
+        stop = _STOPS.get((self._reason or "").lower(), Stop.DONE)
+        if stop is Stop.DONE and self._refused and not answer.calls:
+            return Stop.REFUSED
+        if stop in (Stop.DONE, Stop.CALLS):
+            return Stop.CALLS if answer.calls else Stop.DONE
+        return stop
+
+    def _add_calls(self, pieces: object) -> None:
+        for piece in pieces if isinstance(pieces, list) else ():
+            if not isinstance(piece, dict):
+                continue
+            function = piece.get("function")
+            function = function if isinstance(function, dict) else {}
+            name, arguments = function.get("name"), _text_of(function.get("arguments"))
+            call = self._meant(piece, starts=isinstance(name, str) and bool(name))
+            if call is None:
+                continue
+            if isinstance(name, str) and not call.name:
+                call.name = name[:MAX_ID]
+            call.arguments += arguments
+            self._length += len(arguments)
+
+    def _meant(self, piece: Mapping[str, object], *, starts: bool) -> _Call | None:
+        """The call that a piece belongs to: by its number, unless it says by another id or a name that it is a new
+        one."""
+        index, call_id = piece.get("index"), piece.get("id")
+        call_id = call_id[:MAX_ID] if isinstance(call_id, str) else ""
+        if not isinstance(index, int):
+            index = len(self._calls) if starts or not self._calls else len(self._calls) - 1
+        known = self._by_index.get(index)
+        if known is not None and not (starts and known.name and (call_id != known.id or known.arguments)):
+            known.id = known.id or call_id
+            return known
+        if len(self._calls) >= MAX_CALLS:
+            return None
+        made = self._by_index[index] = _Call(id=call_id)
+        self._calls.append(made)
+        return made
+
+    def _made(self) -> tuple[ToolCall, ...]:
+        calls: list[ToolCall] = []
+        taken = set(self._known)
+        for number, call in enumerate(self._calls, 1):
+            call_id = call.id or f"call-{number}"
+            again = 2
+            unique = call_id
+            while unique in taken:
+                unique, again = f"{call_id}-{again}", again + 1
+            taken.add(unique)
+            calls.append(ToolCall(id=unique, name=call.name, arguments=call.arguments))
+        return tuple(calls)
+
+
+def _text_of(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else ""
+
+
+def _usage(counted: object) -> Usage | None:
+    if not isinstance(counted, dict):
+        return None
+    first, second = counted.get("prompt_tokens"), counted.get("completion_tokens")
+    if not (isinstance(first, int) and isinstance(second, int)) or not (
+        0 <= first < MAX_COUNT and 0 <= second < MAX_COUNT
+    ):
+        return None
+    return Usage(input_tokens=first, output_tokens=second) if first or second else None
+
+
+def _estimated(characters: int) -> int:
+    """Tokens of so many characters, rather too many than too few: models write two to four characters a token."""
+    return -(-characters // 2)
