@@ -25,6 +25,7 @@ from droidfleet_controller.admin.checks import Checks
 from droidfleet_controller.admin.rebuild import Rebuild
 from droidfleet_controller.api.admin import AdminServicer
 from droidfleet_controller.api.devices import DeviceServicer
+from droidfleet_controller.api.drafts import DraftServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
@@ -46,6 +47,8 @@ from droidfleet_controller.dispatch.runs import Runs
 from droidfleet_controller.dispatch.states import LIVE
 from droidfleet_controller.dispatch.sweeper import Sweeper
 from droidfleet_controller.dispatch.watch import Broadcast
+from droidfleet_controller.drafts.setup import draft_bounds, opened_model
+from droidfleet_controller.drafts.wiring import Drafting, Parts, wired
 from droidfleet_controller.fleet.device import DeviceState
 from droidfleet_controller.fleet.groups import Groups
 from droidfleet_controller.fleet.labels import Labels
@@ -333,6 +336,8 @@ class Controller:
             broadcast=self._broadcast,
         )
         library = Library(database=database, clock=clock, broadcast=self._broadcast, words=words)
+        live = Live(registry=self._registry, bus=self._bus)
+        drafting = await self._start_drafts(runs=runs, reading=reading, library=library, live=live, words=words)
         tls = (settings.tls_cert, settings.tls_key) if settings.tls_cert and settings.tls_key else None
         self._api = ApiServer(
             settings.listen_endpoint,
@@ -346,7 +351,7 @@ class Controller:
                 database=database,
                 broadcast=self._broadcast,
             ),
-            devices=DeviceServicer(live=Live(registry=self._registry, bus=self._bus)),
+            devices=DeviceServicer(live=live),
             tasks=TaskServicer(library=library),
             executions=ExecutionServicer(
                 runs=runs,
@@ -361,6 +366,7 @@ class Controller:
                 reports=Reports(database=database, clock=clock, files=self._files, rollouts=self._rollouts),
             ),
             schedules=ScheduleServicer(schedules=self._schedules),
+            drafts=DraftServicer(drafts=drafting.drafts, trials=drafting.trials, acceptance=drafting.acceptance),
             admin=self._admin(),
             credentials=_server_credentials(tls),
         )
@@ -377,6 +383,34 @@ class Controller:
         self._stack.push_async_callback(self._http.stop)
         self._stack.push_async_callback(self._api.stop)
         await self._api.start()
+
+    async def _start_drafts(
+        self, *, runs: Runs, reading: Executions, library: Library, live: Live, words: EffectWords
+    ) -> Drafting:
+        model, facts = await opened_model(self._settings, self._stack, clock=self._clock)
+        parts = Parts(
+            database=self._database,
+            clock=self._clock,
+            random=self._random,
+            registry=self._registry,
+            labels=self._labels,
+            groups=self._groups,
+            targets=self._targets,
+            live=live,
+            runs=runs,
+            executions=reading,
+            cancels=self._cancels,
+            broadcast=self._broadcast,
+            library=library,
+            rollouts=self._rollouts,
+            schedules=self._schedules,
+            files=self._files,
+            artifact_quota_bytes=self._settings.artifact_quota_mb * MEGABYTE,
+            words=words,
+        )
+        drafting = wired(parts, model=model, facts=facts, bounds=draft_bounds(self._settings))
+        await self._run(drafting.drafts.run(), "drafts")
+        return drafting
 
     def _admin(self) -> AdminServicer:
         bus, database, clock, registry = self._bus, self._database, self._clock, self._registry

@@ -6,18 +6,21 @@ Secrets come from files or the environment, never from the command line, where e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from droidfleet_shared.bus.credentials import check_url
 from droidfleet_shared.errors import InvalidInputError
 from droidfleet_shared.net import Endpoint, parse_endpoint, require_safe
 
 ENV_PREFIX = "DROIDFLEET_"
+
+_PRICES = re.compile(r"\d{1,6}(\.\d{1,6})?,\d{1,6}(\.\d{1,6})?")
 
 _SECURE = (
     "Listen on loopback (127.0.0.1), or set DROIDFLEET_TLS_CERT, DROIDFLEET_TLS_KEY and DROIDFLEET_API_TOKEN_FILE."
@@ -77,17 +80,63 @@ class ServeSettings(BaseModel):
         description="Retries of all rollouts together, in percent of what they began in the last hour, to stop "
         "storms; ten an hour are always allowed.",
     )
+    model_url: str = Field(
+        "", description="Base URL of an OpenAI-compatible API, such as https://api.openai.com/v1; empty: no drafts."
+    )
+    model: str = Field("", description="Name of the model there.")
+    model_key_file: Path | None = Field(None, description="File with its key; or DROIDFLEET_MODEL_KEY holds it.")
+    model_key: SecretStr = Field(SecretStr(""), description="The key itself, from the environment alone.")
+    model_vision: bool = Field(False, description="Whether the model is shown pictures of the screen.")
+    model_prices: str = Field(
+        "", description="Money for a million tokens, in and out, such as 2.5,10; empty: no money is counted."
+    )
+    model_currency: Annotated[str, Field(max_length=10)] = Field("USD", description="What money that is.")
+    draft_tokens: Annotated[int, Field(ge=1_000, le=100_000_000)] = Field(
+        400_000, description="Tokens that one draft may use, in and out."
+    )
+    draft_turns: Annotated[int, Field(ge=1, le=1_000)] = Field(60, description="Answers of the model in one draft.")
+    draft_money: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Money that one draft may cost; needs model_prices."
+    )
+    drafts: Annotated[int, Field(ge=1, le=100)] = Field(4, description="Drafts that are explored at a time.")
+    practice_model: bool = Field(
+        False, description="Draft by rules instead of by a model: no language model, for a first look and for tests."
+    )
     tls_cert: Path | None = Field(None, description="PEM file with the certificate chain of API and HTTP.")
     tls_key: Path | None = Field(None, description="PEM file with its private key.")
     api_token_file: Path | None = Field(
         None, description="File with the bearer token that callers of API and metrics must send."
     )
 
-    @field_validator("data", "nats_credentials", "nats_server", "effect_words", "tls_cert", "tls_key", "api_token_file")
+    @field_validator(
+        "data",
+        "nats_credentials",
+        "nats_server",
+        "effect_words",
+        "model_key_file",
+        "tls_cert",
+        "tls_key",
+        "api_token_file",
+    )
     @classmethod
     def _expanded(cls, path: Path | None) -> Path | None:
         """The environment, unlike a shell, leaves ``~`` as it is."""
         return path and path.expanduser()
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """Money for a million tokens, in and out; None: not known."""
+        if not self.model_prices:
+            return None
+        first, _, second = self.model_prices.partition(",")
+        return float(first), float(second)
+
+    @field_validator("model_prices")
+    @classmethod
+    def _two_prices(cls, text: str) -> str:
+        if text and not _PRICES.fullmatch(text):
+            raise ValueError("two prices with a comma between them, such as 2.5,10")
+        return text
 
     @property
     def listen_endpoint(self) -> Endpoint:
@@ -103,6 +152,28 @@ class ServeSettings(BaseModel):
     def broker_endpoint(self) -> Endpoint:
         """Where the embedded broker listens."""
         return parse_endpoint(self.broker_listen, setting="broker_listen")
+
+    @model_validator(mode="after")
+    def _whole_model(self) -> Self:
+        if self.practice_model and (self.model_url or self.model):
+            raise InvalidInputError(
+                "BAD_SETTING",
+                "practice_model and a model of your own exclude each other.",
+                hint="Leave one of them out.",
+            )
+        if bool(self.model_url) != bool(self.model):
+            raise InvalidInputError(
+                "BAD_SETTING",
+                "model_url and model go together.",
+                hint="Set both, as in --model-url https://api.openai.com/v1 --model NAME.",
+            )
+        if self.draft_money is not None and not self.model_prices:
+            raise InvalidInputError(
+                "BAD_SETTING",
+                "draft_money needs model_prices: nobody could keep to it.",
+                hint="Set --model-prices IN,OUT.",
+            )
+        return self
 
     @model_validator(mode="after")
     def _safe(self) -> Self:

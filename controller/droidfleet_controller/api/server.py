@@ -14,6 +14,8 @@ from droidfleet.v1 import (
     admin_pb2_grpc,
     device_pb2,
     device_pb2_grpc,
+    draft_pb2,
+    draft_pb2_grpc,
     execution_pb2,
     execution_pb2_grpc,
     fleet_pb2,
@@ -27,6 +29,7 @@ from droidfleet.v1 import (
 )
 from droidfleet_controller.api.admin import AdminServicer
 from droidfleet_controller.api.devices import DeviceServicer
+from droidfleet_controller.api.drafts import DraftServicer
 from droidfleet_controller.api.errors import Door
 from droidfleet_controller.api.executions import ExecutionServicer
 from droidfleet_controller.api.fleet import FleetServicer
@@ -52,6 +55,7 @@ SERVICES = (
     execution_pb2.DESCRIPTOR.services_by_name["ExecutionService"].full_name,
     rollout_pb2.DESCRIPTOR.services_by_name["RolloutService"].full_name,
     schedule_pb2.DESCRIPTOR.services_by_name["ScheduleService"].full_name,
+    draft_pb2.DESCRIPTOR.services_by_name["DraftService"].full_name,
     admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name,
 )
 
@@ -77,6 +81,7 @@ class ApiServer:
         executions: ExecutionServicer,
         rollouts: RolloutServicer,
         schedules: ScheduleServicer,
+        drafts: DraftServicer,
         admin: AdminServicer,
         credentials: grpc.ServerCredentials | None,
     ) -> None:
@@ -90,6 +95,7 @@ class ApiServer:
         execution_pb2_grpc.add_ExecutionServiceServicer_to_server(executions, self._server)
         rollout_pb2_grpc.add_RolloutServiceServicer_to_server(rollouts, self._server)
         schedule_pb2_grpc.add_ScheduleServiceServicer_to_server(schedules, self._server)
+        draft_pb2_grpc.add_DraftServiceServicer_to_server(drafts, self._server)
         admin_pb2_grpc.add_AdminServiceServicer_to_server(admin, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)  # type: ignore[no-untyped-call]  # its stubs are untyped
         names: Sequence[str] = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)

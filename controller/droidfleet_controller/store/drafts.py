@@ -133,6 +133,13 @@ def snapshot(connection: Connection, draft_id: str, snapshot_id: str) -> bytes |
     return found
 
 
+def snapshots(connection: Connection, draft_id: str) -> dict[str, bytes]:
+    """All snapshots of a draft as they were kept, by id."""
+    table = draft_snapshots
+    query = select(table.c.snapshot_id, table.c.body).where(table.c.draft_id == draft_id)
+    return {row.snapshot_id: row.body for row in connection.execute(query)}
+
+
 def other_snapshots(connection: Connection, draft_id: str, snapshot_id: str) -> Kept:
     """What a draft has of snapshots beside one."""
     table = draft_snapshots

@@ -68,6 +68,42 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help=f"More words for effects that cannot be undone. {_env('EFFECT_WORDS')}"),
     ] = None,
+    model_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help=f"Of an OpenAI-compatible API, for drafts. {_env('MODEL_URL')}"),
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help=f"The model there. {_env('MODEL')}")] = None,
+    model_key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With its key; or set DROIDFLEET_MODEL_KEY to the key."),
+    ] = None,
+    model_vision: Annotated[
+        bool | None,
+        typer.Option("--model-vision/--no-model-vision", help=f"Show it pictures. {_env('MODEL_VISION')}"),
+    ] = None,
+    model_prices: Annotated[
+        str | None,
+        typer.Option(metavar="IN,OUT", help=f"Money for a million tokens. {_env('MODEL_PRICES')}"),
+    ] = None,
+    model_currency: Annotated[
+        str | None, typer.Option(metavar="CODE", help=f"What money that is; default USD. {_env('MODEL_CURRENCY')}")
+    ] = None,
+    draft_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help=f"That one draft may use; default 400000. {_env('DRAFT_TOKENS')}")
+    ] = None,
+    draft_turns: Annotated[
+        int | None, typer.Option(metavar="N", help=f"That one draft may take; default 60. {_env('DRAFT_TURNS')}")
+    ] = None,
+    draft_money: Annotated[
+        float | None, typer.Option(metavar="AMOUNT", help=f"That one draft may cost. {_env('DRAFT_MONEY')}")
+    ] = None,
+    drafts: Annotated[
+        int | None, typer.Option(metavar="N", help=f"Explored at a time; default 4. {_env('DRAFTS')}")
+    ] = None,
+    practice_model: Annotated[
+        bool | None,
+        typer.Option("--practice-model", help=f"Draft by rules, without a language model. {_env('PRACTICE_MODEL')}"),
+    ] = None,
 ) -> None:
     """Run the controller, with a broker of its own, until Ctrl-C or SIGTERM.
 
@@ -80,6 +116,7 @@ def serve(
       droidfleet serve
       droidfleet serve --data /var/lib/droidfleet --nats nats://127.0.0.1:4222
       droidfleet serve --data ./fleet --listen 127.0.0.1:7500
+      droidfleet serve --model-url https://api.openai.com/v1 --model gpt-5 --model-key-file ./key
     """
     # These bring the database and the bus, which no other command needs.
     from droidfleet_controller.app import serve as run  # noqa: PLC0415
@@ -98,6 +135,17 @@ def serve(
             "broker_listen": broker_listen,
             "heartbeat_s": heartbeat_s,
             "effect_words": effect_words,
+            "model_url": model_url,
+            "model": model,
+            "model_key_file": model_key_file,
+            "model_vision": model_vision,
+            "model_prices": model_prices,
+            "model_currency": model_currency,
+            "draft_tokens": draft_tokens,
+            "draft_turns": draft_turns,
+            "draft_money": draft_money,
+            "drafts": drafts,
+            "practice_model": practice_model,
         }
     )
     if asyncio.run(run(settings)) is signal.SIGINT:
