@@ -37,7 +37,7 @@ from droidfleet_shared.protocol.task import Task
 from droidfleet_shared.protocol.validate import validate_task
 from droidfleet_shared.screen.snapshot import Snapshot, snapshot_of
 from support.in_process_phone import InProcessPhone
-from support.memory_log import MemoryLog
+from support.memory_log import KillingLog, MemoryLog
 from support.runs import Recorder
 
 DEVICE = "phone-01"
@@ -127,13 +127,21 @@ class _Nobody(Approver):
 
 
 class PracticeRun:
-    """One exploration. ``draft`` is there when it ended with one. ``plans``: what the fleet says of its plan."""
+    """One exploration. ``draft`` is there when it ended with one. ``plans``: what the fleet says of its plan.
+    ``last``: the log's entry at which the first process ends (`KillingLog`); `explore` again goes on."""
 
-    def __init__(self, scenario: Scenario, *, plans: PlanCheck | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        plans: PlanCheck | None = None,
+        limits: Limits | None = None,
+        last: int | None = None,
+    ) -> None:
         self._plans = plans or Plans()
         self._limits = limits or Limits()
         self.clock = VirtualClock()
-        self.log = MemoryLog(self.clock)
+        self.log = MemoryLog(self.clock) if last is None else KillingLog(self.clock, last=last, written=True)
         self.phone = InProcessPhone(scenario, self.clock)
         self._ids = itertools.count(1)
 

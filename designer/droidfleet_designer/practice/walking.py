@@ -6,6 +6,7 @@ after it may stand on another screen. Nothing that may not be undone is done; it
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,9 @@ MAX_SEARCHED = 200
 
 WAIT_S, LONG_WAIT_S = 3.0, 25.0
 """For what is not there yet; for what the person says is waited for."""
+
+_UNTOUCHED = ("Nothing was done", "Not carried out", "没有执行", "什么也没有做")
+"""So the tools and the loop begin to say it."""
 
 MAX_ANSWER = 120
 """Characters of a tool's answer in a note."""
@@ -121,7 +125,8 @@ class Walk:
         if not self.going or self.at != made.wish:
             return
         before = self._screen
-        self._screen = made.shown or self._screen
+        # An answer without a screen: the one before may be gone, and its numbers do not count.
+        self._screen = made.shown
         self._tries[made.purpose] += 1
         line = before.line(made.element) if before is not None and made.element is not None else None
         match made.purpose:
@@ -133,9 +138,8 @@ class Walk:
             case Purpose.LAUNCH if made.done and before is not None:
                 self._launcher = before.package
             case Purpose.SCROLL:
-                self._stuck = not made.done or (
-                    before is not None and self._screen is not None and before.alike(self._screen)
-                )
+                still = before is not None and made.shown is not None and before.alike(made.shown)
+                self._stuck = not made.done or still
                 self.steps.scrolled = self.steps.scrolled or made.done
             case Purpose.OPEN | Purpose.ACT:
                 self._acted(made, line, before)
@@ -146,7 +150,7 @@ class Walk:
         if not made.done:
             if made.purpose is Purpose.ACT and _not_allowed(made.answer):
                 self._leave_untried(line, before)
-            elif self._tries[made.purpose] >= MAX_TRIES or made.purpose is Purpose.OPEN:
+            elif self._tries[made.purpose] >= MAX_TRIES or not _may_be_repeated(made.answer):
                 self._end("FAILED", answer=made.answer.partition("\n")[0][:MAX_ANSWER])
             return
         if isinstance(self.clause.wish, Turn):
@@ -260,7 +264,9 @@ class Walk:
         if self._turned:
             return self._end("FAILED", answer="it did not turn")
         if line.danger:
-            return self._end("NOT_TRIED")
+            self._note("NOT_TRIED")
+            self._untried = True
+            return self._commit("turn", steps.turning(line, on=on))
         return self._on("tap", line, Purpose.ACT, self.clause.said)
 
     def _type(self, name: Name | None, typed: Mapping[str, JsonValue], screen: Shown) -> Call | None:
@@ -391,6 +397,11 @@ class Walk:
         self.steps.drop_pending()
         self.over = True
         return None
+
+
+def _may_be_repeated(answer: str) -> bool:
+    """Whether a call that was not done left the phone as it was, for certain."""
+    return answer.startswith(_UNTOUCHED) or re.match(r"\w+: TARGET_", answer) is not None
 
 
 def _not_allowed(answer: str) -> bool:
