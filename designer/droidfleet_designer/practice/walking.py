@@ -150,7 +150,7 @@ class Walk:
         if not made.done:
             if made.purpose is Purpose.ACT and _not_allowed(made.answer):
                 self._leave_untried(line, before)
-            elif self._tries[made.purpose] >= MAX_TRIES or not _may_be_repeated(made.answer):
+            elif self._tries[made.purpose] >= MAX_TRIES or not _may_be_repeated(made):
                 self._end("FAILED", answer=made.answer.partition("\n")[0][:MAX_ANSWER])
             return
         if isinstance(self.clause.wish, Turn):
@@ -399,9 +399,10 @@ class Walk:
         return None
 
 
-def _may_be_repeated(answer: str) -> bool:
-    """Whether a call that was not done left the phone as it was, for certain."""
-    return answer.startswith(_UNTOUCHED) or re.match(r"\w+: TARGET_", answer) is not None
+def _may_be_repeated(made: Made) -> bool:
+    """Whether a call left the phone as it was, for certain; to open an app afresh is the same twice."""
+    untouched = made.answer.startswith(_UNTOUCHED) or re.match(r"\w+: TARGET_", made.answer) is not None
+    return untouched or made.purpose is Purpose.OPEN
 
 
 def _not_allowed(answer: str) -> bool:
