@@ -117,6 +117,7 @@ def start_fleet(folder: Path, parts: Parts, *, plain: int = PLAIN_PHONES, twins:
         [
             *(str(BIN / "droidfleet"), "serve", "--data", str(data)),
             *("--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--broker-listen", "127.0.0.1:0"),
+            "--practice-model",
         ],
         env=env,
     )
