@@ -15,6 +15,7 @@ from droidfleet_controller.cli.commands import (
     admin,
     device,
     devices,
+    drafts,
     events,
     executions,
     group,
@@ -42,6 +43,7 @@ app.add_typer(tasks.app, name="task")
 app.add_typer(executions.app, name="execution")
 app.add_typer(rollouts.app, name="rollout")
 app.add_typer(schedules.app, name="schedule")
+app.add_typer(drafts.app, name="draft")
 app.add_typer(admin.app, name="admin")
 app.command("record")(record.record)
 app.command("events")(events.events)
@@ -68,6 +70,7 @@ def droidfleet(
       droidfleet-agent supervise --nats URL      an agent for each attached phone
       droidfleet devices                         who is there
       droidfleet record --device NAME            a task from what you do on a phone
+      droidfleet draft start TEXT --device NAME  a task that a model proposes
       droidfleet task validate FILE              what is wrong with a task
       droidfleet task run FILE --device NAME     run it
       droidfleet rollout start TASK --group NAME run it on many phones, in waves

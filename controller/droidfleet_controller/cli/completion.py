@@ -46,6 +46,11 @@ def complete_schedule(incomplete: str) -> list[str]:
     return _names(lambda client: (item.name for item in client.schedules()), incomplete)
 
 
+def complete_draft(incomplete: str) -> list[str]:
+    """Ids of recent drafts that begin like this."""
+    return _names(lambda client: (item.draft_id for item in client.drafts(limit=MAX_NAMES)), incomplete)
+
+
 def _names(listed: Callable[[ControllerClient], Iterable[str]], incomplete: str) -> list[str]:
     try:
         with ControllerClient(os.environ.get("DROIDFLEET_API", DEFAULT_API)) as client:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from droidfleet_controller.cli.client.admin import AdminCalls
 from droidfleet_controller.cli.client.devices import DeviceCalls
+from droidfleet_controller.cli.client.drafts import DraftCalls
 from droidfleet_controller.cli.client.executions import ExecutionCalls
 from droidfleet_controller.cli.client.fleet import FleetCalls
 from droidfleet_controller.cli.client.rollouts import RolloutCalls
@@ -15,5 +16,7 @@ from droidfleet_controller.cli.client.schedules import ScheduleCalls
 from droidfleet_controller.cli.client.tasks import TaskCalls
 
 
-class ControllerClient(FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls, RolloutCalls, ScheduleCalls, AdminCalls):
+class ControllerClient(
+    FleetCalls, DeviceCalls, TaskCalls, ExecutionCalls, RolloutCalls, ScheduleCalls, DraftCalls, AdminCalls
+):
     """All calls, on one channel."""
