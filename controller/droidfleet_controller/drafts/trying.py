@@ -168,10 +168,11 @@ def reviewed(draft: StoredDraft, version: int) -> Draft:
     require_reviewable(draft)
     require_version(draft, version)
     if draft.issues:
-        first = draft.issues[0]
+        first, more = draft.issues[0], len(draft.issues) - 1
         raise PreconditionError(
             "DRAFT_INVALID",
-            f"the draft has {len(draft.issues)} errors; the first: {first.path}: {first.code}: {first.message}",
+            f"something is wrong with the draft: {first.path}: {first.code}: {first.message}"
+            + (f" (and {more} more)" if more else ""),
             hint="Edit it first.",
         )
     return Draft.model_validate_json(draft.text)

@@ -98,7 +98,7 @@ def _said(node: Node) -> Iterator[str]:
 
 def _alike(wanted: str, said: str) -> float:
     if wanted in said or said in wanted:
-        return 1.0 - abs(len(wanted) - len(said)) / (2 * MAX_COMPARED)
+        return ALIKE + (1.0 - ALIKE) * min(len(wanted), len(said)) / max(len(wanted), len(said))
     match = SequenceMatcher(None, wanted, said, autojunk=False)
     # The cheap bounds first: most texts have nothing in common.
     return match.ratio() if match.real_quick_ratio() >= ALIKE and match.quick_ratio() >= ALIKE else 0.0
