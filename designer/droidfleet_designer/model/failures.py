@@ -37,7 +37,6 @@ class Failure:
     status: int | None
     said: str
     retry_after: str = ""
-    timed_out: bool = False
     connected: bool = True
 
 
@@ -48,13 +47,13 @@ def error_of(
     said = _quoted(failure.said, key)
     status = failure.status
     where = f"the model's server answered {status}{said}" if status is not None else f"the model's answer broke{said}"
-    if not failure.connected or failure.timed_out:
+    if not failure.connected:
         return ModelUnavailableError(
-            "the model's server does not answer.", hint="Check model_url, and whether it can be reached from here."
+            "the model's server cannot be reached.", hint="Check model_url, and whether it can be reached from here."
         )
     if status in _DENIED or (status == 429 and _NO_MONEY.search(failure.said)):
         return ModelDeniedError(where, hint="Check the key, what is left on the account, and its rights to this model.")
-    if status == 404:
+    if status is not None and (status == 404 or 300 <= status < 400):
         return ModelDeniedError(where, hint="Check model_url (with its /v1) and the model's name.")
     if status in _BUSY or (status is None and _OVERLOADED.search(failure.said)):
         return ModelBusyError(where, retry_after_s=_seconds(failure.retry_after))

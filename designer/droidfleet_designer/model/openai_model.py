@@ -7,7 +7,8 @@ which no key and no header stands. Nothing is read from the environment but, for
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -30,8 +31,21 @@ NO_KEY = "none"
 CONNECT_S = 10.0
 """For a connection: a server that takes longer is not there."""
 
-_UNKNOWN = ("stream_options", "max_completion_tokens", "max_tokens")
-"""Fields of a request that some server does not know, and says so by their name."""
+TAIL_S = 5.0
+"""From the end of an answer to the end of its stream. What comes then is the count of tokens, at once or never."""
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Of one response. Each piece of an answer stands in some 200 bytes of frame, and may be a single character."""
+
+MAX_ADAPTATIONS = 2
+"""Of one request: there are two fields that a server may not know."""
+
+_UNKNOWN = re.compile(
+    r"un(known|supported|recognized|expected)|not (support|allow|permit|recogni|valid param)|extra", re.I
+)
+"""A complaint of a field's being there. One of its value is another matter."""
+
+_NOT_REACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 class OpenAIModel(Model):
@@ -42,7 +56,10 @@ class OpenAIModel(Model):
         self._clock = clock
         # A proxy that the environment names is for the world outside, not for a server on this machine.
         self._http = httpx2.AsyncClient(
-            trust_env=not settings.is_local, timeout=httpx2.Timeout(None, connect=CONNECT_S), follow_redirects=False
+            trust_env=not settings.is_local,
+            timeout=httpx2.Timeout(None, connect=CONNECT_S),
+            follow_redirects=False,
+            event_hooks={"response": [_bound_response]},
         )
         self._client = AsyncOpenAI(
             api_key=settings.key or NO_KEY, base_url=settings.base_url, max_retries=0, http_client=self._http
@@ -50,7 +67,8 @@ class OpenAIModel(Model):
         # What the library takes from the environment belongs to somebody else's account.
         self._client.organization = self._client.project = None
         self._client.admin_api_key = None
-        self._client._custom_headers = {}  # noqa: SLF001 - there is no other way to leave out OPENAI_CUSTOM_HEADERS
+        # There is no other way to leave out OPENAI_CUSTOM_HEADERS. Compressed, a small answer may be a huge one.
+        self._client._custom_headers = {"Accept-Encoding": "identity"}  # noqa: SLF001
         self._bound = "max_completion_tokens" if settings.counts_thinking else "max_tokens"
         self._counts = True
 
@@ -72,36 +90,52 @@ class OpenAIModel(Model):
         heard: Callable[[str], None],
     ) -> Turn:
         known = {call.id for each in messages if isinstance(each, Answer) for call in each.calls}
-        assembly = Assembly(known=known)
+        assembly = Assembly(known=known, max_output_tokens=max_output_tokens)
         request: Object = {
             "messages": list(messages_of(messages, sees=self.sees)),
             "tools": list(tools_of(tools)),
         }
+        error: Exception | None = None
         try:
-            async with asyncio.timeout(deadline.remaining()):
-                await self._read(request, max_output_tokens, assembly, heard)
+            async with asyncio.timeout(deadline.remaining()) as timer:
+                error = await self._read(request, max_output_tokens, assembly, heard, timer)
         except TimeoutError:
-            raise ModelUnavailableError(
+            error = ModelUnavailableError(
                 "the model did not answer in time.", hint="It may be overloaded, or too slow for such a task."
-            ) from None
+            )
+        # A whole answer is not thrown away for what happened after it. Raised here, the error has no other one in its
+        # chain: those of the library know the request, and so the key.
+        if error is not None and not assembly.whole:
+            raise error
         return assembly.turn(input_tokens=estimated(messages, tools))
 
     async def _read(
-        self, request: Object, max_output_tokens: int, assembly: Assembly, heard: Callable[[str], None]
-    ) -> None:
-        """Asks, and once more where the server refused the form before it generated anything."""
-        for again in (True, False):
+        self,
+        request: Object,
+        max_output_tokens: int,
+        assembly: Assembly,
+        heard: Callable[[str], None],
+        timer: asyncio.Timeout,
+    ) -> Exception | None:
+        """Asks; again where the server refused the form before it generated anything. What went wrong."""
+        for left in reversed(range(MAX_ADAPTATIONS + 1)):
             try:
-                await self._stream(request, max_output_tokens, assembly, heard)
-                return
-            except openai.BadRequestError as error:
-                if not (again and self._adapts(str(error.body or error.message))):
-                    raise self._told(error) from None
-            except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-                raise self._told(error) from None
+                await self._stream(request, max_output_tokens, assembly, heard, timer)
+                return None
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                if not (left and self._adapts(str(error.body or error.message))):
+                    return self._told(error)
+            except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as error:
+                return self._told(error)
+        return None
 
     async def _stream(
-        self, request: Object, max_output_tokens: int, assembly: Assembly, heard: Callable[[str], None]
+        self,
+        request: Object,
+        max_output_tokens: int,
+        assembly: Assembly,
+        heard: Callable[[str], None],
+        timer: asyncio.Timeout,
     ) -> None:
         optional: dict[str, Any] = {self._bound: max_output_tokens}
         if self._counts:
@@ -110,20 +144,24 @@ class OpenAIModel(Model):
         stream = await create(model=self._settings.model, stream=True, **request, **optional)
         async with stream, aclosing(stream.__aiter__()) as pieces:
             async for piece in pieces:
+                before = assembly.whole
                 if text := assembly.add(_plain(piece)):
                     heard(text)
                 if assembly.full:
                     return
+                if assembly.whole and not before:
+                    end = asyncio.get_running_loop().time() + TAIL_S
+                    timer.reschedule(min(end, timer.when() or end))
 
     def _adapts(self, complaint: str) -> bool:
         """Whether the next request will do without what the server complains of."""
-        named = next((each for each in _UNKNOWN if f"'{each}'" in complaint or f"`{each}`" in complaint), "")
-        named = named or next((each for each in _UNKNOWN if each in complaint), "")
-        if named == "stream_options" and self._counts:
+        if _UNKNOWN.search(complaint) is None:
+            return False
+        if self._counts and "stream_options" in complaint:
             self._counts = False
             return True
-        if named == self._bound:
-            self._bound = "max_tokens" if named == "max_completion_tokens" else "max_completion_tokens"
+        if re.search(rf"\b{self._bound}\b", complaint):
+            self._bound = "max_tokens" if self._bound == "max_completion_tokens" else "max_completion_tokens"
             return True
         return False
 
@@ -131,13 +169,16 @@ class OpenAIModel(Model):
         body = getattr(error, "body", None)
         response = getattr(error, "response", None)
         headers: Mapping[str, str] = response.headers if response is not None else {}
+        said = str(body) if body else str(getattr(error, "message", ""))
+        if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | ValueError | RecursionError):
+            # The library's own words, or of a text that is no JSON: the server said nothing.
+            said = str(error) if isinstance(error, _TooLongError) else ""
         return error_of(
             Failure(
                 status=getattr(error, "status_code", None),
-                said=str(body) if body else str(getattr(error, "message", "")),
+                said=said,
                 retry_after=headers.get("retry-after", ""),
-                timed_out=isinstance(error, openai.APITimeoutError | httpx2.TimeoutException),
-                connected=not isinstance(error, openai.APIConnectionError | httpx2.ConnectError),
+                connected=not isinstance(error.__cause__ or error, _NOT_REACHED),
             ),
             key=self._settings.key,
         )
@@ -151,3 +192,33 @@ def _plain(piece: Any) -> Mapping[str, object]:
     """A piece as it came. Its fields are whatever the server sent, whatever the library's types say."""
     plain = piece.to_dict(mode="python", warnings=False) if hasattr(piece, "to_dict") else piece
     return plain if isinstance(plain, dict) else {}
+
+
+class _TooLongError(ValueError):
+    """More bytes than any answer has."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A response that ends with an error where it is longer than any answer. The library reads lines, and whole bodies
+    of errors, however long they are."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        length = 0
+        async for piece in self._stream:
+            length += len(piece)
+            if length > MAX_BYTES:
+                raise _TooLongError("more bytes than any answer has")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound_response(response: httpx2.Response) -> None:
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _TooLongError("a compressed answer, which was not asked for")
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Bounded(response.stream)

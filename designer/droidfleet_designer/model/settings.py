@@ -16,7 +16,8 @@ class ModelSettings:
     """An OpenAI-compatible server and a model of it. ``base_url``: up to and with its version, ``https://host/v1``.
 
     Raises:
-        InvalidInputError: ``BAD_SETTING``: the URL cannot be used, or the key would travel in the clear.
+        InvalidInputError: ``BAD_SETTING``: the URL cannot be used or holds a secret, or the key would travel in the
+            clear.
     """
 
     base_url: str
@@ -31,6 +32,12 @@ class ModelSettings:
                 "BAD_SETTING",
                 "model_url is no http or https URL.",
                 hint="Give the base URL with its version, such as https://api.openai.com/v1.",
+            )
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise InvalidInputError(
+                "BAD_SETTING",
+                "model_url has a user, a password or a query in it, which would be shown to people.",
+                hint="Give the URL alone, and the key as the key.",
             )
         if not self.model:
             raise InvalidInputError("BAD_SETTING", "model: the name of the model is missing.")
