@@ -57,9 +57,9 @@ def test_devices_come_page_by_page(droidfleet: Command, fleet: FakeFleet) -> Non
 
 def test_devices_table_shows_who_can_work(droidfleet: Command, fleet: FakeFleet) -> None:
     fleet.devices = [device("phone-01", model="Pixel 8", foreground="com.example.shop")]
-    fleet.devices[0].last_seen_at.FromDatetime(datetime.now(UTC) - timedelta(seconds=5))
+    fleet.devices[0].last_seen_at.FromDatetime(datetime.now(UTC) - timedelta(hours=5))
     line = droidfleet("devices").out.splitlines()[-1]
-    assert line.split() == ["phone-01", "ONLINE", "Pixel", "8", "80", "%", "com.example.shop", "0", "5", "s", "ago"]
+    assert line.split() == ["phone-01", "ONLINE", "Pixel", "8", "80", "%", "com.example.shop", "0", "5", "h", "ago"]
 
 
 def test_devices_filter_by_state(droidfleet: Command, fleet: FakeFleet) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,14 @@ def test_children_lie_inside_their_containers_except_where_these_scroll(tree: di
                 assert child.right <= node.right
                 assert child.bottom <= node.bottom
                 assert child.top >= node.top
+
+
+@pytest.mark.parametrize("flow", ["row", "stack"])
+def test_what_fills_is_no_taller_than_its_container_though_a_margin_is(flow: str) -> None:
+    filling, empty = {"type": "text", "text": "a", "height": "fill"}, {"type": "text", "text": "", "margin": 1}
+    [root, *_] = app_nodes({"type": "row", "height": 1, "children": [{"type": flow, "children": [filling, empty]}]})
+    [inner] = [node for node in root.walk() if len(node.children) == 2]
+    assert inner.children[0].bottom <= inner.bottom
 
 
 @given(TREES)

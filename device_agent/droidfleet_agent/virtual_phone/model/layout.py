@@ -162,7 +162,7 @@ class Layout:
         if stretched and not tall and tallest:
             # match_parent inside wrap_content: as tall as the tallest of the others.
             for child in stretched:
-                inner = max(0, tallest - child.spec.margin[1] - child.spec.margin[3])
+                inner = max(0, min(tallest, height) - child.spec.margin[1] - child.spec.margin[3])
                 self.measure(child, child.w, inner, exact_width=True, exact_height=True)
         tallest = max([tallest, *(child.h + child.spec.margin[1] + child.spec.margin[3] for child in stretched)])
         return used, min(tallest, height)
@@ -187,7 +187,7 @@ class Layout:
             spec = child.spec
             across, down = spec.margin[0] + spec.margin[2], spec.margin[1] + spec.margin[3]
             inner = widest if wanted is None and widest else width
-            self.measure(child, _less(inner, across), max(0, tallest - down), exact_height=True)
+            self.measure(child, _less(inner, across), max(0, min(tallest, height) - down), exact_height=True)
             widest = max(widest, child.w + across)
         return min(widest, width), min(tallest, height)
 
