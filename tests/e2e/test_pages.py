@@ -20,10 +20,12 @@ from support.workplace import CALL_S, CHECKOUT, Workplace, eventually
 
 pytestmark = pytest.mark.e2e
 
-PAGES = ["README.md", "docs/getting-started.md", "docs/reading-a-phone.md", "docs/rollouts.md"]
+PAGES = ["README.md", "docs/designer.md", "docs/getting-started.md", "docs/reading-a-phone.md", "docs/rollouts.md"]
 INSTALLING = re.compile(r"make |python3 -m venv |venv/bin/pip |export PATH=|git clone |cd ")
 PORTS = ("7101", "7102", "7103", "7104", "7400", "7401", "7422")
-ROLLOUT = re.compile(r"\bro-[0-9a-z]{8,}\b")
+IDS = (re.compile(r"\bro-[0-9a-z]{8,}\b"), re.compile(r"\bd-[0-9a-z]{8,}\b"))
+"""Of rollouts and drafts."""
+
 START_S = 30.0
 
 
@@ -91,10 +93,11 @@ class Reader:
         return sum(device.state == "ONLINE" for device in self._workplace.devices().values())
 
     def learn(self, shown: Iterable[str], written: str) -> None:
-        """Notes which rollout a page means by the id that it shows: from then on it stands for the one of this run."""
-        on_page, here = ROLLOUT.search("\n".join(shown)), ROLLOUT.search(written)
-        if on_page and here:
-            self._ids[on_page.group()] = here.group()
+        """Notes what a page means by an id that it shows: from then on it stands for the one of this run."""
+        for of_kind in IDS:
+            on_page, here = of_kind.search("\n".join(shown)), of_kind.search(written)
+            if on_page and here:
+                self._ids[on_page.group()] = here.group()
 
     def save(self, file: Saved) -> None:
         (self._workplace.folder / file.name).write_text(file.text)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from droidfleet_controller.settings import ENV_PREFIX, ServeSettings, load_settings
 from droidfleet_shared.errors import DeniedError, DroidfleetError, InvalidInputError
@@ -32,11 +33,53 @@ def test_every_setting_can_stand_in_the_environment(name: str) -> None:
         "retry_budget_percent": "20",
         "tls_cert": "/c",
         "tls_key": "/k",
+        "model_url": "https://models.example/v1",
+        "model": "m",
+        "model_vision": "True",
+        "model_prices": "2.5,10",
+        "model_currency": "EUR",
+        "draft_tokens": "5000",
+        "draft_turns": "9",
+        "draft_money": "0.5",
+        "drafts": "2",
+        "practice_model": "True",
     }
-    environ = {f"{ENV_PREFIX}{name.upper()}": values.get(name, "/some/where")}
-    if name.startswith("tls"):
-        environ = {f"{ENV_PREFIX}TLS_CERT": "/c", f"{ENV_PREFIX}TLS_KEY": "/k"}
-    assert str(getattr(load_settings({}, environ), name)) == environ[f"{ENV_PREFIX}{name.upper()}"]
+    together = {"tls_cert": ["tls_key"], "tls_key": ["tls_cert"], "model": ["model_url"], "model_url": ["model"]}
+    together["draft_money"] = ["model_prices"]
+    names = [name, *together.get(name, [])]
+    environ = {f"{ENV_PREFIX}{each.upper()}": values.get(each, "/some/where") for each in names}
+    found = getattr(load_settings({}, environ), name)
+    plain = found.get_secret_value() if isinstance(found, SecretStr) else str(found)
+    assert plain == environ[f"{ENV_PREFIX}{name.upper()}"]
+
+
+def test_the_key_of_a_model_is_never_shown() -> None:
+    settings = load_settings({}, {"DROIDFLEET_MODEL_KEY": "sk-secret"})
+    assert "sk-secret" not in f"{settings!r} {settings}"
+    assert settings.model_key.get_secret_value() == "sk-secret"
+
+
+@pytest.mark.parametrize("text", ["2.5", "2.5,", "a,b", "1,2,3", "-1,2", "1e3,2", " 1,2"])
+def test_prices_are_two_numbers(text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_settings({"model_prices": text}, {})
+    assert "model_prices" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": "m"},
+        {"model_url": "https://models.example/v1"},
+        {"draft_money": 1.0},
+        {"practice_model": True, "model": "m", "model_url": "https://models.example/v1"},
+    ],
+)
+def test_settings_of_a_model_that_do_not_go_together_are_refused(given: dict[str, object]) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_settings(given, {})
+    assert caught.value.code == "BAD_SETTING"
+    assert caught.value.hint
 
 
 def test_a_home_folder_in_the_environment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
