@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 ORDER_PLACED = "order_placed"
 
 TOUCHES = frozenset({"tap", "long_press", "swipe", "drag", "set_text", "type_text", "key"})
 """Kinds of effect that come of one dispatched action each."""
+
+TOAST = "toast"
+"""An app's message that goes away by itself."""
+
+SELECTORS = frozenset({"selector", "option", "to", "until", "unlessVisible", "requireVisible", "visible", "gone"})
+"""The fields of a task in which a selector stands."""
 
 Document = Mapping[str, object]
 
@@ -91,6 +98,29 @@ def check(
 def orders(effects: Sequence[Document]) -> int:
     """How many orders a phone placed."""
     return sum(1 for effect in effects if effect.get("kind") == ORDER_PLACED)
+
+
+def app_effects(effects: Sequence[Document]) -> Counter[str]:
+    """How often a phone's apps reported each kind of effect, such as a search; what was only shown aside."""
+    return Counter(str(each["kind"]) for each in effects if each.get("origin") == "app" and each.get("kind") != TOAST)
+
+
+def unproved(task: Document, evidence: Sequence[Document]) -> list[str]:
+    """The places of a draft's selectors for which it gives no evidence, as JSON Pointers."""
+    proved = {each.get("path") for each in evidence}
+    return [path for path in _selectors(task.get("steps"), "/steps") if path not in proved]
+
+
+def _selectors(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _selectors(each, f"{path}/{place}")
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key in SELECTORS:
+                yield f"{path}/{key}"
+            else:
+                yield from _selectors(each, f"{path}/{key}")
 
 
 def _order(effect: Document) -> str:

@@ -1,14 +1,18 @@
-"""What the demo shows, in order: start, devices, save, run, results, checks, a rollout in waves, and how to go on."""
+"""What the demo shows, in order: start, devices, save, run, results, checks, a rollout in waves, a draft, and how to go
+on."""
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from droidfleet_demo.checks import Check, Document, Report, check, orders
+from droidfleet_demo.drafting import drafted
 from droidfleet_demo.fleet import BIN, PLAIN_PHONES, TWIN_PHONES, Fleet, start_fleet
 from droidfleet_demo.processes import POLL_S, Parts
 
@@ -32,6 +36,7 @@ It is all still running. Go on by hand in another terminal:
   droidfleet rollout list
   droidfleet group preview {group}
   droidfleet task run {task} --device phone-01
+  droidfleet draft start 'Open Harbour Goods and tap "Cart".' --device phone-01
   droidfleet events --follow
   {adb} devices
   curl http://{http}/metrics
@@ -68,6 +73,11 @@ def tell(folder: Path, parts: Parts, *, keep: bool) -> bool:
     say("\nWhat was reported against what the phones felt:")
     _say_all(checks)
     checks += _in_waves(fleet, before=effects)
+    say("\nA task that nobody wrote. The practice model drafts it from a sentence: rules, no language model.")
+    of_draft = drafted(fleet, partial(show, fleet))
+    say("\nWhat became of the sentence:")
+    _say_all(of_draft)
+    checks += of_draft
     held = all(item.held for item in checks)
     say(f"\n{'All as expected' if held else 'NOT as expected'}, after {time.monotonic() - started:.1f} s.")
     if keep:
@@ -113,10 +123,15 @@ def say(text: str) -> None:
 
 def show(fleet: Fleet, *arguments: str) -> int:
     """Runs `droidfleet ARGUMENTS...` before the reader's eyes; gives its exit code."""
-    say(f"\n> droidfleet {' '.join(arguments)}")
+    say(f"\n> droidfleet {' '.join(map(_typed, arguments))}")
     return subprocess.run(
         fleet.command(*arguments), env=dict(fleet.env), cwd=CHECKOUT, timeout=RUN_S, check=False
     ).returncode
+
+
+def _typed(argument: str) -> str:
+    """An argument as a person types it: a sentence needs quotes."""
+    return shlex.quote(argument) if " " in argument else argument
 
 
 def _wait(fleet: Fleet, parts: Parts, folder: Path, *, execution: str) -> None:

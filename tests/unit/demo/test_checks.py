@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from droidfleet_demo.checks import Report, check
+from droidfleet_demo.checks import Report, app_effects, check, unproved
 
 GOOD = Report("phone-01", "SUCCEEDED", "OK", candidates=0, dispatched=2, order_number="Order A-1")
 TWIN = Report("phone-05", "FAILED", "TARGET_AMBIGUOUS", candidates=2, dispatched=1, order_number="")
@@ -58,3 +58,21 @@ def test_report_is_read_from_the_document_that_the_command_line_writes() -> None
 
 def test_execution_without_a_result_is_a_report_of_nothing() -> None:
     assert Report.of({"device": "a", "state": "LOST", "result": None}) == Report("a", "LOST", "", 0, 0, "")
+
+
+def test_each_selector_of_a_draft_wants_evidence_of_its_own() -> None:
+    task = {
+        "steps": [
+            {"action": "CLICK", "selector": {"text": "A"}, "unlessVisible": {"text": "B"}},
+            {"action": "REPEAT", "steps": [{"action": "ASSERT", "condition": {"visible": {"text": "C"}}}]},
+        ]
+    }
+    evidence = [{"path": "/steps/0/selector"}]
+    assert unproved(task, evidence) == ["/steps/0/unlessVisible", "/steps/1/steps/0/condition/visible"]
+
+
+def test_what_apps_report_is_counted_without_what_they_only_show() -> None:
+    searched = {"kind": "searched", "origin": "app"}
+    shown = {"kind": "toast", "origin": "app"}
+    touched = {"kind": "tap", "origin": "outside"}
+    assert app_effects([searched, shown, touched, searched]) == {"searched": 2}
