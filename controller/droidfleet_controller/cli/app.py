@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from droidfleet_controller.cli import failures
 from droidfleet_controller.cli.commands import (
@@ -77,6 +80,12 @@ def droidfleet(
     """
 
 
+@cache
+def command() -> Callable[[], object]:
+    """All commands as one, put together once in a process: that takes as long as most of them do."""
+    return get_command(app)
+
+
 def main() -> None:
     """Runs the command in ``sys.argv``; leaves by `SystemExit` with a documented code."""
     for stream in (sys.stdout, sys.stderr):
@@ -84,7 +93,7 @@ def main() -> None:
             # A terminal that lacks a character gets an escape, never a traceback.
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        command()()
     except DroidfleetError as error:
         sys.stderr.write(failures.text_of(error) + "\n")
         sys.exit(exit_code(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,14 @@ from droidfleet_controller.cli.app import app
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 
+whole = cache(get_command)
 
+
+@cache
 def commands() -> dict[str, set[str]]:
     """The long options of each command that does something, by its full name."""
     found: dict[str, set[str]] = {}
-    root = get_command(app)
+    root = whole(app)
     todo = [("droidfleet", root)]
     while todo:
         name, command = todo.pop()
@@ -30,6 +34,7 @@ def commands() -> dict[str, set[str]]:
     return found
 
 
+@cache
 def sections() -> dict[str, str]:
     parts = re.split(r"^### (droidfleet .*)$", PAGE.read_text().partition("## Shapes of the JSON")[0], flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -47,7 +52,7 @@ def test_section_names_exactly_the_options_there_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(commands()))
 def test_help_of_every_command_shows_examples(name: str) -> None:
-    command = get_command(app)
+    command = whole(app)
     for word in name.split()[1:]:
         assert isinstance(command, TyperGroup)
         command = command.commands[word]
