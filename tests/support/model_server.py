@@ -68,27 +68,33 @@ class ModelServer:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._writers: set[asyncio.StreamWriter] = set()
+        self._idle = asyncio.Event()
         self.asked: list[Asked] = []
         self.hung_up = asyncio.Event()
         self.stalled = asyncio.Event()
         self.url = ""
 
-    def drop(self) -> None:
-        """Breaks all connections."""
+    async def drop(self) -> None:
+        """Breaks all connections; nobody is answered any more after it."""
         for writer in self._writers:
             writer.transport.abort()
+        if self._writers:
+            await self._idle.wait()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         self._writers.add(writer)
+        self._idle.clear()
         try:
             while await self._answer(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError):
             self.hung_up.set()
         finally:
-            self._writers.discard(writer)
             writer.close()
+            self._writers.discard(writer)
+            if not self._writers:
+                self._idle.set()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; whether the connection stays."""
@@ -132,7 +138,7 @@ async def model_server(script: Script) -> AsyncIterator[ModelServer]:
         yield server
     finally:
         listening.close()
-        server.drop()
+        await server.drop()
         await listening.wait_closed()
 
 
