@@ -23,6 +23,9 @@ Effect = tuple[str, JsonValue]
 """Its name and its details."""
 
 PACKAGE = "com.example.practised"
+COMPOSED = 0.25
+"""Of the apps: without resource ids, with labels inside what is tapped."""
+
 CHINESE_COMMA = "\uff0c"
 
 TAINTED = "tainted"
@@ -107,6 +110,7 @@ class _App:
     screens: Json = field(default_factory=dict)
     dialogs: Json = field(default_factory=dict)
     deeds: list[Deed] = field(default_factory=list)
+    compose: bool = False
 
     def say(self, english: str, chinese: str, name: str = "") -> str:
         """A sentence in the app's language, a name of it in quotes."""
@@ -122,7 +126,8 @@ class _App:
         """Adds a screen."""
         title: Json = {"type": "text", "text": f"- {name} -", "style": "title"}
         root: Json = {"type": "column", "height": "fill", "children": [title, *widgets]}
-        self.screens[name] = {"activity": f".{name.capitalize()}Activity", "root": root, **more}
+        drawn: Json = {"toolkit": "compose"} if self.compose else {}
+        self.screens[name] = {"activity": f".{name.capitalize()}Activity", "root": root, **drawn, **more}
 
 
 def case(seed: int) -> Case:
@@ -130,6 +135,7 @@ def case(seed: int) -> Case:
     random = Random(seed)
     app = _App(random, random.choice(("en", "zh")))
     kind, make = random.choice(tuple(KINDS.items()))
+    app.compose = random.random() < COMPOSED
     label = random.choice(LABELS[app.language])
     opening = (
         app.say("Open NAME", "打开NAME", label) if random.random() < 0.7 else app.say(f"open {label}", f"打开{label}")
@@ -242,7 +248,8 @@ def _detail(app: _App, chosen: str) -> None:
     if random.random() < 0.5:
         app.do(app.say("check that NAME is shown", "确认NAME显示", adding))
     if random.random() < 0.5:
-        app.deeds.append(Deed(app.say("read the price", "读取price"), output=unit))
+        # Nothing on the screen says which text is the price, but for its id.
+        app.deeds.append(Deed(app.say("read the price", "读取price"), output=unit, possible=not app.compose))
     if random.random() < 0.8:
         said = app.say("tap NAME", "点NAME", adding)
         if random.random() < 0.3 and not twin:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from droidfleet_designer.practice.reading import Line, Shown, Word, same
+from droidfleet_designer.practice.reading import Line, Shown, Word, same, texts_in
 from droidfleet_designer.practice.wishes import Name
 from droidfleet_shared.protocol.text import normalise
 
@@ -69,9 +69,8 @@ def field(name: Name | None, screen: Shown) -> Finding:
     fields = [line for line in screen.lines if line.kind == "field"]
     if name is None:
         return _only(fields, None, screen)
-    return _only(
-        [line for line in fields if _called(line, name)] or [f for f in fields if _has_id(f, name)], name, screen
-    )
+    named = ([line for line in fields if by(line, name)] for by in (_called, _has_id, _named_by))
+    return _only(next((lines for lines in named if lines), []), name, screen)
 
 
 def switch(name: Name, screen: Shown) -> Finding:
@@ -157,6 +156,11 @@ def _begins(each: Word, name: Name) -> bool:
 
 def _has_id(line: Line, name: Name) -> bool:
     return bool(id_of(line, name))
+
+
+def _named_by(line: Line, name: Name) -> bool:
+    """Whether it is told by its label alone, as a field that hides what it holds may be."""
+    return any(same(text, said) for text in texts_in(line.selector or {}) for said in name.spellings)
 
 
 def _spoken(identity: str) -> str:

@@ -21,6 +21,7 @@ _ID = re.compile(r"#([\w.\-]+)")
 _STATES = re.compile(r"\(([a-z ,]+)\)")
 _DECODER = json.JSONDecoder()
 
+_SAYING = ("text", "description", "hint")
 _FIELD = "field"
 _ONLY_SAYS = ("text", "image")
 
@@ -148,3 +149,10 @@ def _literal(text: str) -> str:
 def same(one: str, other: str) -> bool:
     """Whether two texts are one to a person, whatever the case."""
     return normalise(one).casefold() == normalise(other).casefold()
+
+
+def texts_in(selector: JsonValue) -> set[str]:
+    """All words of the screen in a selector."""
+    fields = selector.items() if isinstance(selector, dict) else ()
+    inner = {text for _, each in fields for text in texts_in(each)}
+    return inner | {each for key, each in fields if key.startswith(_SAYING) and isinstance(each, str)}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from droidfleet_designer.practice import finding
-from droidfleet_designer.practice.reading import Line, Shown, Word, same
+from droidfleet_designer.practice.reading import Line, Shown, Word, same, texts_in
 from droidfleet_designer.practice.said import said
 from droidfleet_designer.practice.times import MAX_TIMES
 from droidfleet_designer.practice.wishes import Again, Check, Clause, LongPress, Name, Search, Type, Wish
@@ -41,7 +41,6 @@ ROOM_MS = 600_000
 """For the rest of a task that repeats something for a while."""
 
 _PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)+")
-_SAYING = ("text", "description", "hint")
 _RELATIONS = ("within", "leftOf", "rightOf", "above", "below")
 _NOT_IN_A_NAME = re.compile(r"\W+", re.ASCII)
 
@@ -151,10 +150,15 @@ def selector_of(line: Line, name: Name | None, screen: Shown) -> Step:
     if word is None or line.kind == "field" or ("resourceId" in own and not line.noted):
         return own
     kind, whole = "description" if word.described else "text", literal(normalise(word.text))
-    if whole in _texts(own):
+    if whole in texts_in(own):
         return own
-    if sum(same(text, word.text) for other in screen.lines for text in (*_words(other), other.holds)) == 1:
+    said = sum(same(text.text, word.text) for other in screen.lines for text in other.words)
+    typed = [other for other in screen.lines if same(other.holds, word.text)]
+    if said == 1 and not typed:
         return {kind: whole}
+    if said == 1 and len(typed) == 1 and typed[0].selector is not None:
+        # It was searched for, and the field says it, too.
+        return {kind: whole, "below" if typed[0].number < line.number else "above": typed[0].selector}
     if word.id:
         return {kind: whole, "resourceId": word.id}
     placed = {relation: own[relation] for relation in _RELATIONS if relation in own}
@@ -164,7 +168,7 @@ def selector_of(line: Line, name: Name | None, screen: Shown) -> Step:
 def may_change(line: Line, selector: Step) -> bool:
     """Whether a selector for a line may name something else next time: it counts, or is about what stands beside it."""
     own = {literal(normalise(word.text)) for word in line.words}
-    said_beside = _texts(selector)
+    said_beside = texts_in(selector)
     return "index" in selector or (bool(said_beside) and not own & said_beside)
 
 
@@ -240,17 +244,6 @@ def is_package(text: str) -> bool:
 def literal(text: str) -> str:
     """The text so that the protocol takes none of it for a reference."""
     return text.replace("${", "$${")
-
-
-def _words(line: Line) -> tuple[str, ...]:
-    return tuple(word.text for word in line.words)
-
-
-def _texts(value: JsonValue) -> set[str]:
-    """All words of the screen in a selector."""
-    fields = value.items() if isinstance(value, dict) else ()
-    inner = {text for _, each in fields for text in _texts(each)}
-    return inner | {each for key, each in fields if key.startswith(_SAYING) and isinstance(each, str)}
 
 
 def _named_in(step: Mapping[str, JsonValue]) -> Mapping[str, JsonValue] | None:
