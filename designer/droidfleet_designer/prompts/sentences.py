@@ -19,7 +19,7 @@ def template(name: str, code: str, language: str) -> str:
     return _sections(name, language)[code]
 
 
-def sentence(name: str, code: str, language: str, **values: object) -> str:
+def sentence(name: str, code: str, language: str, /, **values: object) -> str:
     """The sentence with ``{NAME}`` replaced by each value."""
     return _VALUE.sub(lambda found: str(values[found[1]]), template(name, code, language))
 
