@@ -8,7 +8,7 @@ that tells the model what there was instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,13 +78,14 @@ def find_evidence(
 
 
 class _Search:
-    """One search. Looks are the newest first."""
+    """One search. ``looks`` are the newest first."""
 
     def __init__(self, task: TaskTemplate, looks: tuple[Look, ...]) -> None:
         self._task = task
         self._looks = looks
         self._inputs = input_texts(task)
         self._candidates = Candidates(looks)
+        self._reached: Look | None = None
         self.evidence: list[Evidence] = []
         self.issues: list[Issue] = []
         self.remarks: list[tuple[Remark, str]] = []
@@ -142,7 +143,7 @@ class _Search:
     def _search(self, named: Named, selector: Selector, around: Selector | None) -> None:
         several: tuple[Look, Ambiguous] | None = None
         disabled: tuple[Look, Node] | None = None
-        for look in self._looks:
+        for look in self._in_order():
             if named.package and look.snapshot.package != named.package:
                 continue
             match _outcome(look, named, selector, around):
@@ -177,7 +178,15 @@ class _Search:
                 told(self._candidates.like(selector), otherwise=_REREAD),
             )
 
+    def _in_order(self) -> Iterator[Look]:
+        """The looks from that of the proof before on, as they were taken, for steps go the way that was walked; then
+        the others. A field is seen so before it was typed into, and not after."""
+        reached = self._looks.index(self._reached) if self._reached is not None else len(self._looks) - 1
+        yield from reversed(self._looks[: reached + 1])
+        yield from self._looks[reached + 1 :]
+
     def _proved(self, named: Named, look: Look, node: Node) -> None:
+        self._reached = look
         bounds = look.matcher.visible_bounds(node)
         self.evidence.append(
             Evidence(
