@@ -29,12 +29,16 @@ def button(text: str, **more: JsonValue) -> Mapping[str, JsonValue]:
 
 
 def run_on(
-    *widgets: Mapping[str, JsonValue], plans: Plans | None = None, limits: Limits | None = None, **variables: JsonValue
+    *widgets: Mapping[str, JsonValue],
+    plans: Plans | None = None,
+    limits: Limits | None = None,
+    toolkit: str = "views",
+    **variables: JsonValue,
 ) -> PracticeRun:
     """A run on an app of one page with these widgets."""
     root = {"type": "column", "height": "fill", "children": list(widgets)}
     app = {"package": PACKAGE, "label": "Shop", "home": "main", "variables": variables}
-    app["screens"] = {"main": {"activity": ".Main", "root": root}}
+    app["screens"] = {"main": {"activity": ".Main", "root": root, "toolkit": toolkit}}
     document = {"format": 1, "name": "practice", "start": PACKAGE, "apps": [app]}
     return PracticeRun(parse_scenario(json.dumps(document)), plans=plans, limits=limits)
 
@@ -105,6 +109,21 @@ def test_a_password_is_an_input_and_written_down_nowhere() -> None:
     draft = drafted(run, 'Type "Sunflower-7" into "Word", tap "Sign in".')
     assert "Sunflower" not in draft.model_dump_json()
     assert draft.task["inputs"] == {"password": {"type": "secret"}}
+
+
+def test_a_search_is_proved_on_the_field_as_it_was_before_and_not_marked() -> None:
+    field = {"type": "field", "hint": "Search the list", "kind": "search", "bind": "query"}
+    draft = drafted(run_on(field, button("Tea"), toolkit="compose", query=""), 'Search for "Tea", tap "Tea".')
+    assert draft.marks == ()
+    assert [each.path for each in draft.evidence if "Search the list" in each.element] == ["/steps/1/selector"]
+
+
+def test_what_was_searched_for_is_named_by_its_words_though_the_field_says_them_too() -> None:
+    field = {"type": "field", "hint": "Search the list", "kind": "search", "bind": "query"}
+    draft = drafted(run_on(field, button("Tea"), query=""), 'Search for "Tea", tap "Tea".')
+    selector = steps_of(draft)[2]["selector"]
+    assert isinstance(selector, dict)
+    assert selector["text"] == "Tea"
 
 
 def test_a_switch_that_is_as_wished_is_left_and_the_task_leaves_it_too() -> None:
