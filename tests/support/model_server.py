@@ -63,12 +63,14 @@ class Asked:
 
 
 class ModelServer:
-    """``asked``: the requests so far. ``hung_up``: a client went away while a reply was stalled."""
+    """``asked``: the requests so far, over so many ``connections``. ``stalled``: a reply is. ``hung_up``: a client went
+    away in the middle."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
         self._writers: set[asyncio.StreamWriter] = set()
         self._idle = asyncio.Event()
+        self.connections = 0
         self.asked: list[Asked] = []
         self.hung_up = asyncio.Event()
         self.stalled = asyncio.Event()
@@ -83,6 +85,7 @@ class ModelServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
+        self.connections += 1
         self._writers.add(writer)
         self._idle.clear()
         try:

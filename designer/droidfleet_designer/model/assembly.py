@@ -178,6 +178,8 @@ class Assembly:
         calls: list[ToolCall] = []
         taken = set(self._known)
         for number, call in enumerate(self._calls, 1):
+            if not (call.name or call.arguments):
+                continue
             call_id = whole_characters(call.id) or f"call-{number}"
             again = 2
             unique = call_id

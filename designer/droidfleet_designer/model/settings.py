@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from droidfleet_shared.errors import InvalidInputError
 
@@ -26,8 +26,8 @@ class ModelSettings:
     sees: bool = False
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _parts(self.base_url)
+        if parts is None:
             raise InvalidInputError(
                 "BAD_SETTING",
                 "model_url is no http or https URL.",
@@ -65,3 +65,13 @@ class ModelSettings:
         into it and refuse the older name, which everybody else knows."""
         host = urlsplit(self.base_url).hostname or ""
         return host == "openai.com" or host.endswith((".openai.com", ".openai.azure.com"))
+
+
+def _parts(url: str) -> SplitResult | None:
+    """None: it is no URL of a server, be it for its port."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if usable else None

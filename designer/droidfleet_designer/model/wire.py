@@ -76,9 +76,14 @@ def _call(call: ToolCall) -> JsonValue:
 
 def _arguments(text: str) -> str:
     try:
-        return text if isinstance(json.loads(text), dict) else "{}"
+        return text if isinstance(json.loads(text, parse_constant=_no_json), dict) else "{}"
     except (ValueError, RecursionError):
         return "{}"
+
+
+def _no_json(constant: str) -> None:
+    """Python reads NaN and infinities, and nobody else does."""
+    raise ValueError(constant)
 
 
 def _picture(picture: Picture) -> Object:

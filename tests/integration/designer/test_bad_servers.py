@@ -30,6 +30,7 @@ from support.model_server import (
     STALL,
     Reply,
     Script,
+    Sent,
     always,
     at_first,
     chunk,
@@ -51,6 +52,8 @@ WORKS = plays(SUBMIT)
 HALF = [chunk({"content": "I look at "}), chunk({"content": "the"})]
 LONG_LINE = b"x" * 1_000_000
 WORDS = chunk({"content": "and so on " * 1_000})
+SUBMITTED = pieces_of(wants(call("submit_task", summary="Opens the tea.", task=TASK)))
+SLOW: list[Sent] = [SLOWLY, chunk({"content": "."})] * 500
 JSON = {"Content-Type": "application/json"}
 
 QUICK = Limits(answer_s=0.4, max_tries=2)
@@ -213,13 +216,11 @@ BAD = {
     ),
     "a stall before the answer": Bad(always(streamed(STALL)), "MODEL_UNAVAILABLE", QUICK),
     "a stall in the answer": Bad(always(streamed(*HALF, STALL)), "MODEL_UNAVAILABLE", QUICK),
-    "an answer that is too slow": Bad(
-        always(streamed(*HALF, *[SLOWLY, chunk({"content": "."})] * 500)), "MODEL_UNAVAILABLE", QUICK
-    ),
+    "an answer that is too slow": Bad(always(streamed(*HALF, *SLOW)), "MODEL_UNAVAILABLE", QUICK),
     "a stall after the answer": Bad(
-        always(streamed(*pieces_of(SUBMIT([])), chunk(finish="tool_calls"), DONE, STALL)),
+        always(streamed(*SUBMITTED, chunk(finish="tool_calls"), DONE, STALL)),
         "",
-        QUICK,  # type: ignore[arg-type]  # it raises nothing
+        QUICK,
     ),
     "output without an end": Bad(always(streamed(*[WORDS] * 5_000)), "OUTPUT_CUT"),
     "thoughts without an end": Bad(

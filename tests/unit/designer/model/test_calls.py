@@ -82,7 +82,21 @@ def test_arguments_past_the_limit_are_refused_unread() -> None:
     assert "longer than" in found.reason
 
 
-def test_the_reason_says_where_it_went_wrong() -> None:
-    found = read('{"action": listt"}')
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        ('{"action": listt"}', "line 1, column 12: expected a value, found `listt`"),
+        ('{\n  "a": 1,\n  "b": tru3}', "line 3, column 8: expected a value, found `tru3`"),
+        ('{"a": 1, "a": 2}', "the key `a` stands twice in one object"),
+    ],
+)
+def test_the_reason_says_where_it_went_wrong(arguments: str, where: str) -> None:
+    found = read(arguments)
     assert isinstance(found, MalformedCall)
-    assert "listt" in found.reason or "character" in found.reason or "line" in found.reason, found.reason
+    assert where in found.reason
+
+
+def test_the_reason_of_a_cut_says_how_much_arrived() -> None:
+    found = read('{"text":"abc')
+    assert isinstance(found, CutCall)
+    assert "break off after 12 characters" in found.reason
