@@ -95,7 +95,7 @@ class Drafts:
         self._explorations = explorations
         self._plans = plans
         self._words = words
-        self._starting = 0
+        self._starting: dict[str, asyncio.Event] = {}
         self.model = model
         self.bounds = bounds
 
@@ -121,25 +121,32 @@ class Drafts:
         if len(asked.request_id) > MAX_REQUEST_ID:
             raise InvalidInputError("BAD_REQUEST_ID", f"request_id: at most {MAX_REQUEST_ID} characters.")
         request_id = asked.request_id or new_id("q")
+        while (same := self._starting.get(request_id)) is not None:
+            # The same call came twice at the same time: what becomes of the first one is the answer.
+            await same.wait()
+        ended = self._starting[request_id] = asyncio.Event()
+        try:
+            return await self._started(brief, request_id=request_id, actor=asked.actor)
+        finally:
+            del self._starting[request_id]
+            ended.set()
+
+    async def _started(self, brief: Brief, *, request_id: str, actor: str) -> StoredDraft:
         before = await self._database.run(partial(drafts.by_request, request_id=request_id))
         if before is not None:
             return _the_same(before, brief)
         if self.model is None:
             raise no_model()
-        busy = len(self._explorations.running) + self._starting
+        busy = len(self._explorations.running) + len(self._starting) - 1
         if busy >= self.bounds.exploring:
             raise ExhaustedError(
                 "TOO_MANY_DRAFTS",
                 f"{busy} drafts are explored already, which is the most at a time.",
                 hint="Wait until one has ended, or stop one; --drafts raises the bound.",
             )
-        self._starting += 1
-        try:
-            draft_id = new_id("d")
-            await self.require_free(brief.device, draft_id)
-            return await self._begin(brief, draft_id=draft_id, request_id=request_id, actor=asked.actor)
-        finally:
-            self._starting -= 1
+        draft_id = new_id("d")
+        await self.require_free(brief.device, draft_id)
+        return await self._begin(brief, draft_id=draft_id, request_id=request_id, actor=actor)
 
     async def require_free(self, device: str, draft_id: str) -> None:
         """Refuses a phone that nobody could have now. Who comes between this and the exploration still wins."""

@@ -86,7 +86,7 @@ class Bench:
 
     async def ready(self, **settings: JsonValue) -> draft_pb2.Draft:
         """A draft that waits for review."""
-        begun = await self.start(**settings)
+        begun = await self.start(request_id="", device=AGENT, **settings)
         await self.entries(begun.draft_id)
         return await self.draft(begun.draft_id)
 
@@ -243,9 +243,11 @@ async def test_an_exploration_goes_on_after_its_controller_was_started_again(
 ) -> None:
     data = tmp_path / "data"
     go_on = asyncio.Event()
+    looks = does(call("screen"))
+    explores = in_turn(looks, looks, on("Tea", "tap"), does(call("submit_task", **PROPOSAL)))
 
     def script(messages: Sequence[Message]) -> Reply:
-        said = EXPLORES(messages)
+        said = explores(messages)
         assert not isinstance(said, Exception)
         return spoken(said) if go_on.is_set() or turns_of(messages) < 1 else streamed("stall")
 
