@@ -8,7 +8,7 @@ that tells the model what there was instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -86,6 +86,7 @@ class _Search:
         self._inputs = input_texts(task)
         self._candidates = Candidates(looks)
         self._reached: Look | None = None
+        self._fronts = _opened_before(task)
         self.evidence: list[Evidence] = []
         self.issues: list[Issue] = []
         self.remarks: list[tuple[Remark, str]] = []
@@ -143,7 +144,7 @@ class _Search:
     def _search(self, named: Named, selector: Selector, around: Selector | None) -> None:
         several: tuple[Look, Ambiguous] | None = None
         disabled: tuple[Look, Node] | None = None
-        for look in self._in_order():
+        for look in self._in_order(named):
             if named.package and look.snapshot.package != named.package:
                 continue
             match _outcome(look, named, selector, around):
@@ -178,12 +179,14 @@ class _Search:
                 told(self._candidates.like(selector), otherwise=_REREAD),
             )
 
-    def _in_order(self) -> Iterator[Look]:
+    def _in_order(self, named: Named) -> list[Look]:
         """The looks from that of the proof before on, as they were taken, for steps go the way that was walked; then
-        the others. A field is seen so before it was typed into, and not after."""
+        the others. A field is seen so before it was typed into, and not after. First those of the app that the task has
+        opened by then: another may have something of the same name."""
         reached = self._looks.index(self._reached) if self._reached is not None else len(self._looks) - 1
-        yield from reversed(self._looks[: reached + 1])
-        yield from self._looks[reached + 1 :]
+        order = [*reversed(self._looks[: reached + 1]), *self._looks[reached + 1 :]]
+        front = self._fronts.get(named.step_path, "")
+        return sorted(order, key=lambda look: bool(front) and look.snapshot.package != front)
 
     def _proved(self, named: Named, look: Look, node: Node) -> None:
         self._reached = look
@@ -201,6 +204,16 @@ class _Search:
 
     def _issue(self, path: str, code: EvidenceCode, message: str, hint: str) -> None:
         self.issues.append(Issue(path, code, message, hint))
+
+
+def _opened_before(task: TaskTemplate) -> Mapping[str, str]:
+    """The app that was opened last before each step, by the step's JSON Pointer."""
+    fronts: dict[str, str] = {}
+    front = ""
+    for path, step in walk(task.steps):
+        front = step.package_name if isinstance(step, OpenStep) else front
+        fronts[path] = front
+    return fronts
 
 
 def _outcome(
