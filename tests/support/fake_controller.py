@@ -22,6 +22,7 @@ from droidfleet.v1 import (
     admin_pb2,
     device_pb2,
     device_pb2_grpc,
+    draft_pb2,
     execution_pb2,
     execution_pb2_grpc,
     fleet_pb2,
@@ -81,8 +82,8 @@ class FakeFleet:
     artifacts: dict[str, list[bytes]] = field(default_factory=dict)
     """Contents in pieces, by digest."""
     answers: dict[str, list[Message | Refusal]] = field(default_factory=dict)
-    """What calls of rollouts, schedules and admin are answered with, by the call's name, one after the other; the last
-    answer of a call that is no stream stays."""
+    """What calls of rollouts, schedules, drafts and admin are answered with, by the call's name, one after the other;
+    the last answer of a call that is no stream stays."""
     refusals: dict[str, Refusal] = field(default_factory=dict)
     page_size: int = 1000
     requests: list[object] = field(default_factory=list)
@@ -362,6 +363,7 @@ def running(fleet: FakeFleet) -> Iterator[str]:
         (rollout_pb2, "RolloutService"),
         (schedule_pb2, "ScheduleService"),
         (admin_pb2, "AdminService"),
+        (draft_pb2, "DraftService"),
     ):
         server.add_generic_rpc_handlers((_canned(fleet, file.DESCRIPTOR.services_by_name[name]),))
     port = server.add_insecure_port("127.0.0.1:0")

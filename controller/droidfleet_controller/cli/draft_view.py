@@ -114,6 +114,22 @@ def model(item: draft_pb2.GetModelResponse) -> Table:
     )
 
 
+def next_of(item: draft_pb2.Draft) -> list[str]:
+    """What a person may do next with a draft, a line each."""
+    name = item.draft_id
+    match documents.draft_state(item):
+        case "EXPLORING":
+            return [f"Watch it: droidfleet draft watch {name}", f"End it: droidfleet draft stop {name}"]
+        case "READY" if item.issues:
+            return [f"Mend it: droidfleet draft edit {name}"]
+        case "READY":
+            return [f"Try it: droidfleet draft try {name}", f"Accept it: droidfleet draft accept {name}"]
+        case "FAILED" | "STOPPED":
+            return [f"See what it did: droidfleet draft watch {name}"]
+        case _:
+            return []
+
+
 def state(item: draft_pb2.Draft) -> Text:
     """The state's word."""
     word = documents.draft_state(item)
@@ -155,7 +171,7 @@ def _steps(
         made.add_row(
             cell("  " * level + str(step.get("id", ""))),
             cell(_does(step)),
-            cell("\n".join(f"{each.get('element', '')} on {each.get('snapshot', '')}" for each in proofs)),
+            Text("\n").join(cell(f"{each.get('element', '')} on {each.get('snapshot', '')}") for each in proofs),
             cell(str(mark.get("why", "")) if mark is not None else "", "yellow"),
         )
     return made

@@ -6,7 +6,7 @@ Lines go to standard error; decides nothing but what is worth a line.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
@@ -28,14 +28,24 @@ MAX_FIRST = 200
 """Of what came of a call: its first line."""
 
 
+class Asker(Protocol):
+    """Where an approval is looked up and answered."""
+
+    def pending(self) -> str:
+        """The id of the approval that is waited for; empty when there is none."""
+
+    def answer(self, approval_id: str, *, allowed: bool) -> None:
+        """Allows what is withheld, or not."""
+
+
 def follow(
     stream: Iterable[draft_pb2.FollowDraftResponse],
     *,
     told: Callable[[Document], None] | None,
-    answer: Callable[[str, bool], None] | None,
+    asker: Asker | None,
 ) -> None:
-    """Shows a stream to its end. ``told``: gets each entry instead, for programs. ``answer``: a person is there to be
-    asked; it is given an approval's id and the answer."""
+    """Shows a stream to its end. ``told``: gets each entry instead, for programs. ``asker``: a person is there to be
+    asked, which happens of what is still withheld alone: a log is followed from its beginning."""
     said = _Said()
     for item in stream:
         if not item.HasField("entry"):
@@ -49,8 +59,8 @@ def follow(
         heard = said.end()
         for line in lines_of(document, heard=heard):
             note(line)
-        if answer is not None and document.get("kind") == "approval_asked":
-            _asked(document, answer)
+        if asker is not None and document.get("kind") == "approval_asked":
+            _ask(document, asker)
 
 
 def lines_of(entry: Document, *, heard: bool) -> list[str]:  # noqa: PLR0911 - one for each kind
@@ -63,7 +73,7 @@ def lines_of(entry: Document, *, heard: bool) -> list[str]:  # noqa: PLR0911 - o
         case "spoke":
             money = entry.get("spentMoney")
             cost = f", {money:.2f}" if isinstance(money, float) else ""
-            text = [] if heard or not entry.get("text") else [f"  {entry['text']}"]
+            text = [] if heard else [f"  {line}" for line in str(entry.get("text", "")).splitlines()]
             return [*text, f"  [turn {entry.get('turn')}: {entry.get('spentTokens'):,} tokens so far{cost}]"]
         case "told":
             return [f"  told: {cut(str(entry.get('text')), MAX_FIRST)}"]
@@ -74,7 +84,8 @@ def lines_of(entry: Document, *, heard: bool) -> list[str]:  # noqa: PLR0911 - o
             code = f" {entry['code']}" if entry.get("code") else ""
             return [f"< {entry.get('outcome')}{code}: {cut(first, MAX_FIRST)}"]
         case "approval_asked":
-            return [f"? {entry.get('name')} is withheld: {entry.get('why')}"]
+            what = f"{entry.get('name')} {cut(str(entry.get('argumentsJson')), MAX_ARGUMENTS)}"
+            return [f"? {what} is withheld: {entry.get('why')}"]
         case "approval_answered":
             return [f"? {'allowed' if entry.get('allowed') else 'not allowed'}"]
         case "problem":
@@ -85,7 +96,8 @@ def lines_of(entry: Document, *, heard: bool) -> list[str]:  # noqa: PLR0911 - o
             return ["There is a draft."]
         case "ended":
             why = f" ({entry['code']}: {entry.get('message')})" if entry.get("code") else ""
-            return [f"{entry.get('ending')}{why}: {entry.get('spentTokens'):,} tokens spent"]
+            hint = [f"  {entry['hint']}"] if entry.get("hint") else []
+            return [f"{entry.get('ending')}{why}: {entry.get('spentTokens'):,} tokens spent", *hint]
         case _:
             return []
 
@@ -97,7 +109,9 @@ class _Said:
         self._open = False
 
     def more(self, text: str) -> None:
-        sys.stderr.write(escape(text) if self._open else f"  {escape(text)}")
+        # Each line of it is set in, and so is none of ours.
+        shown = "\n  ".join(escape(line) for line in text.split("\n"))
+        sys.stderr.write(shown if self._open else f"  {shown}")
         sys.stderr.flush()
         self._open = True
 
@@ -109,10 +123,13 @@ class _Said:
         return was
 
 
-def _asked(entry: Document, answer: Callable[[str, bool], None]) -> None:
+def _ask(entry: Document, asker: Asker) -> None:
+    approval_id = str(entry.get("approvalId"))
+    if asker.pending() != approval_id:
+        return
     allowed = typer.confirm(f"Allow {escape(str(entry.get('name')))}?", default=False, err=True)
     try:
-        answer(str(entry.get("approvalId")), allowed)
+        asker.answer(approval_id, allowed=allowed)
     except PreconditionError as error:
         # Somebody else answered, or it took too long.
         note(f"{error.code}: {error.message}")

@@ -28,6 +28,12 @@ class DeviceCalls(Channel):
         with self.errors():
             return self._devices.GetTree(request, timeout=LOOK_S, metadata=self.metadata)
 
+    def snapshot(self, device: str) -> str:
+        """The same look as a value, as JSON text."""
+        request = device_pb2.GetSnapshotRequest(device=device)
+        with self.errors():
+            return self._devices.GetSnapshot(request, timeout=LOOK_S, metadata=self.metadata).snapshot_json
+
     def screenshot(self, device: str) -> device_pb2.GetScreenshotResponse:
         """A picture of the device's display."""
         request = device_pb2.GetScreenshotRequest(device=device)

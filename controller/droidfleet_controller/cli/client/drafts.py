@@ -36,9 +36,9 @@ class DraftCalls(Channel):
         with self.errors():
             return self._drafts.StartDraft(request, timeout=RUN_S, metadata=self.metadata).draft
 
-    def follow_draft(self, draft_id: str, *, after: int = 0) -> Iterator[draft_pb2.FollowDraftResponse]:
-        """What happened after a sequence, then what happens, until its end; survives a controller's restart."""
-        last = after
+    def follow_draft(self, draft_id: str) -> Iterator[draft_pb2.FollowDraftResponse]:
+        """What happened, then what happens, until its end; survives a controller's restart."""
+        last = 0
 
         def opened() -> Iterator[draft_pb2.FollowDraftResponse]:
             request = draft_pb2.FollowDraftRequest(draft_id=draft_id, after_sequence=last)

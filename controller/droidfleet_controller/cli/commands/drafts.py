@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -78,7 +79,7 @@ def start_draft(
         item = _start(client, text, key)
         note(f"draft {item.draft_id}")
         if watched:
-            item = _watched(client, item.draft_id, after=0, output=output)
+            item = _watched(client, item.draft_id, output=output)
     _leave(item, output, watched=watched)
 
 
@@ -99,7 +100,7 @@ def watch_draft(
       droidfleet draft watch d-4k2m9q7r0a1b3c5d -o json | jq -r 'select(.kind == "spoke") | .text'
     """
     with ControllerClient(api) as client:
-        item = _watched(client, draft, after=0, output=output)
+        item = _watched(client, draft, output=output)
     if output is Output.TABLE:
         _leave(item, output, watched=True)
     elif not item.draft_json:
@@ -255,18 +256,30 @@ def _start(client: ControllerClient, text: str, key: str) -> draft_pb2.Draft:
         raise UnavailableError(error.code, error.message, hint=again) from error
 
 
-def _watched(client: ControllerClient, draft_id: str, *, after: int, output: Output) -> draft_pb2.Draft:
+@dataclass(frozen=True)
+class _Asker:
+    """Of one draft."""
+
+    client: ControllerClient
+    draft_id: str
+
+    def pending(self) -> str:
+        return self.client.draft(self.draft_id).pending_approval_id
+
+    def answer(self, approval_id: str, *, allowed: bool) -> None:
+        self.client.answer_approval(self.draft_id, approval_id, allowed=allowed)
+
+
+def _watched(client: ControllerClient, draft_id: str, *, output: Output) -> draft_pb2.Draft:
     asked = sys.stdin.isatty() and sys.stderr.isatty()
     try:
         follow(
-            client.follow_draft(draft_id, after=after),
+            client.follow_draft(draft_id),
             told=None if output is Output.TABLE else partial(emit_item, output=output),
-            answer=(lambda approval, allowed: client.answer_approval(draft_id, approval, allowed=allowed))
-            if asked
-            else None,
+            asker=_Asker(client, draft_id) if asked else None,
         )
-    except (KeyboardInterrupt, DroidfleetError) as error:
-        if isinstance(error, KeyboardInterrupt | UnavailableError):
+    except (KeyboardInterrupt, typer.Abort, DroidfleetError) as error:
+        if not isinstance(error, DroidfleetError) or isinstance(error, UnavailableError):
             note(f"The exploration goes on. Watch it: droidfleet draft watch {draft_id}")
             note(f"End it: droidfleet draft stop {draft_id}")
         raise
@@ -289,9 +302,8 @@ def _written(item: draft_pb2.Draft, output: Output) -> None:
         emit(documents.draft_document(item), output)
         return
     show(view.draft(item))
-    if documents.draft_state(item) == "READY":
-        note(f"Try it: droidfleet draft try {item.draft_id}")
-        note(f"Accept it: droidfleet draft accept {item.draft_id}")
+    for hint in view.next_of(item):
+        note(hint)
 
 
 def _answer(draft_id: str, api: str, *, allowed: bool) -> None:
