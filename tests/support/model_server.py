@@ -35,7 +35,8 @@ GAP_S = 0.01
 
 SLOWLY: Literal["slowly"] = "slowly"
 
-Sent = bytes | Literal["stall", "break", "slowly"]
+Sent = bytes | Literal["stall", "break", "slowly"] | asyncio.Event
+"""A part of a reply. An event: the reply waits for it."""
 
 _FINISH = {Stop.DONE: "stop", Stop.CALLS: "tool_calls", Stop.LENGTH: "length", Stop.REFUSED: "content_filter"}
 
@@ -123,6 +124,8 @@ class ModelServer:
                 return False
             if part == SLOWLY:
                 await asyncio.sleep(GAP_S)
+            elif isinstance(part, asyncio.Event):
+                await part.wait()
             elif isinstance(part, bytes):
                 writer.write(b"%x\r\n%b\r\n" % (len(part), part))
             await writer.drain()

@@ -23,7 +23,7 @@ MAX_RETRY_AFTER_S = 3_600.0
 _TOO_LONG = re.compile(r"context.{0,10}(length|window|size)|maximum.{0,20}tokens|too (long|many tokens)", re.IGNORECASE)
 _NO_MONEY = re.compile(r"insufficient_quota|insufficient.{0,10}(balance|funds|credit)|billing", re.IGNORECASE)
 _OVERLOADED = re.compile(r"overload|rate.?limit|too many requests|capacity", re.IGNORECASE)
-_KEY = re.compile(r"\b(sk|key|api|Bearer)[-_ ][A-Za-z0-9_\-*.]{6,}")
+_KEY = re.compile(r"\b(?:(?:sk|key|api)[-_]|Bearer )[A-Za-z0-9_\-*.]{6,}")
 
 _BUSY = frozenset({429, 503, 529})
 _DENIED = frozenset({401, 402, 403})

@@ -7,9 +7,9 @@ which no key and no header stands. Nothing is read from the environment but, for
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -20,6 +20,7 @@ from droidfleet_designer.conversation import Answer, Message, Turn
 from droidfleet_designer.loop.budget import estimated
 from droidfleet_designer.model.assembly import Assembly
 from droidfleet_designer.model.failures import Failure, error_of
+from droidfleet_designer.model.form import MAX_ADAPTATIONS, Form, adapted, first_form
 from droidfleet_designer.model.port import Model, ModelUnavailableError, ToolSpec
 from droidfleet_designer.model.settings import ModelSettings
 from droidfleet_designer.model.wire import Object, messages_of, tools_of
@@ -36,14 +37,6 @@ TAIL_S = 5.0
 
 MAX_BYTES = 32 * 1024 * 1024
 """Of one response. Each piece of an answer stands in some 200 bytes of frame, and may be a single character."""
-
-MAX_ADAPTATIONS = 2
-"""Of one request: there are two fields that a server may not know."""
-
-_UNKNOWN = re.compile(
-    r"un(known|supported|recognized|expected)|not (support|allow|permit|recogni|valid param)|extra", re.I
-)
-"""A complaint of a field's being there. One of its value is another matter."""
 
 _NOT_REACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
@@ -69,8 +62,7 @@ class OpenAIModel(Model):
         self._client.admin_api_key = None
         # There is no other way to leave out OPENAI_CUSTOM_HEADERS. Compressed, a small answer may be a huge one.
         self._client._custom_headers = {"Accept-Encoding": "identity"}  # noqa: SLF001
-        self._bound = "max_completion_tokens" if settings.counts_thinking else "max_tokens"
-        self._counts = True
+        self._form = first_form(counts_thinking=settings.counts_thinking)
 
     @property
     def name(self) -> str:
@@ -91,14 +83,11 @@ class OpenAIModel(Model):
     ) -> Turn:
         known = {call.id for each in messages if isinstance(each, Answer) for call in each.calls}
         assembly = Assembly(known=known, max_output_tokens=max_output_tokens)
-        request: Object = {
-            "messages": list(messages_of(messages, sees=self.sees)),
-            "tools": list(tools_of(tools)),
-        }
+        request = partial(self._request, messages, tools, max_output_tokens)
         error: Exception | None = None
         try:
             async with asyncio.timeout(deadline.remaining()) as timer:
-                error = await self._read(request, max_output_tokens, assembly, heard, timer)
+                error = await self._read(request, assembly, heard, timer)
         except TimeoutError:
             error = ModelUnavailableError(
                 "the model did not answer in time.", hint="It may be overloaded, or too slow for such a task."
@@ -109,39 +98,45 @@ class OpenAIModel(Model):
             raise error
         return assembly.turn(input_tokens=estimated(messages, tools))
 
+    def _request(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output_tokens: int, form: Form
+    ) -> Object:
+        request: Object = {
+            "model": self._settings.model,
+            "messages": list(messages_of(messages, sees=self.sees, thoughts=form.thoughts)),
+            "tools": list(tools_of(tools)),
+            form.bound: max_output_tokens,
+        }
+        return request | ({"stream_options": {"include_usage": True}} if form.counts else {})
+
     async def _read(
         self,
-        request: Object,
-        max_output_tokens: int,
+        request: Callable[[Form], Object],
         assembly: Assembly,
         heard: Callable[[str], None],
         timer: asyncio.Timeout,
     ) -> Exception | None:
-        """Asks; again where the server refused the form before it generated anything. What went wrong."""
+        """Asks; again where the server refused the form, before it generated anything. What went wrong."""
         for left in reversed(range(MAX_ADAPTATIONS + 1)):
+            # Others ask meanwhile, and may have found a better one before this complaint comes.
+            form = self._form
             try:
-                await self._stream(request, max_output_tokens, assembly, heard, timer)
+                await self._stream(request(form), assembly, heard, timer)
                 return None
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if not (left and self._adapts(str(error.body or error.message))):
+                better = adapted(form, str(error.body or error.message)) if left else None
+                if better is None:
                     return self._told(error)
+                self._form = better
             except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as error:
                 return self._told(error)
         return None
 
     async def _stream(
-        self,
-        request: Object,
-        max_output_tokens: int,
-        assembly: Assembly,
-        heard: Callable[[str], None],
-        timer: asyncio.Timeout,
+        self, request: Object, assembly: Assembly, heard: Callable[[str], None], timer: asyncio.Timeout
     ) -> None:
-        optional: dict[str, Any] = {self._bound: max_output_tokens}
-        if self._counts:
-            optional["stream_options"] = {"include_usage": True}
         create: Any = self._client.chat.completions.create
-        stream = await create(model=self._settings.model, stream=True, **request, **optional)
+        stream = await create(stream=True, **request)
         async with stream, aclosing(stream.__aiter__()) as pieces:
             async for piece in pieces:
                 before = assembly.whole
@@ -153,18 +148,6 @@ class OpenAIModel(Model):
                     end = asyncio.get_running_loop().time() + TAIL_S
                     timer.reschedule(min(end, timer.when() or end))
 
-    def _adapts(self, complaint: str) -> bool:
-        """Whether the next request will do without what the server complains of."""
-        if _UNKNOWN.search(complaint) is None:
-            return False
-        if self._counts and "stream_options" in complaint:
-            self._counts = False
-            return True
-        if re.search(rf"\b{self._bound}\b", complaint):
-            self._bound = "max_tokens" if self._bound == "max_completion_tokens" else "max_completion_tokens"
-            return True
-        return False
-
     def _told(self, error: Exception) -> Exception:
         body = getattr(error, "body", None)
         response = getattr(error, "response", None)
@@ -175,7 +158,7 @@ class OpenAIModel(Model):
             said = str(error) if isinstance(error, _TooLongError) else ""
         return error_of(
             Failure(
-                status=getattr(error, "status_code", None),
+                status=getattr(error, "status_code", None) or _status_in(body),
                 said=said,
                 retry_after=headers.get("retry-after", ""),
                 connected=not isinstance(error.__cause__ or error, _NOT_REACHED),
@@ -186,6 +169,12 @@ class OpenAIModel(Model):
     async def close(self) -> None:
         await self._client.close()
         await self._http.aclose()
+
+
+def _status_in(body: object) -> int | None:
+    """The status that an error in the middle of a stream says it would have had."""
+    code = body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
 def _plain(piece: Any) -> Mapping[str, object]:

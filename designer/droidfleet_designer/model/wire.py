@@ -27,8 +27,9 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _NAMELESS = "unnamed"
 
 
-def messages_of(conversation: Sequence[Message], *, sees: bool) -> list[Object]:
-    """The ``messages`` of a request. ``sees``: pictures are sent."""
+def messages_of(conversation: Sequence[Message], *, sees: bool, thoughts: bool = False) -> list[Object]:
+    """The ``messages`` of a request. ``sees``: pictures are sent. ``thoughts``: answers have the field of thoughts,
+    which is empty."""
     sent: list[Object] = []
     pictures: list[Picture] = []
     for message in conversation:
@@ -41,7 +42,7 @@ def messages_of(conversation: Sequence[Message], *, sees: bool) -> list[Object]:
             case Request(text=text):
                 sent.append({"role": "user", "content": text})
             case Answer():
-                sent += _answer(message)
+                sent += [each | ({"reasoning_content": ""} if thoughts else {}) for each in _answer(message)]
             case ToolAnswer(call_id=call_id, text=text):
                 sent.append({"role": "tool", "tool_call_id": call_id, "content": text})
             case Picture():

@@ -225,7 +225,7 @@ JUNK_PIECES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(JUNK_PIECES, max_size=4))
 def test_pieces_of_any_form_make_a_turn_that_can_be_written_down(pieces: list[Piece]) -> None:
     assert made(*pieces, END).model_dump_json()

@@ -89,6 +89,11 @@ def test_what_looks_like_a_key_is_left_out(said: str) -> None:
     assert "ab12cd" not in error_of(Failure(status=401, said=said), key="").message
 
 
+def test_words_about_a_key_are_no_key() -> None:
+    said = "Incorrect API key provided."
+    assert said in error_of(Failure(status=401, said=said), key="").message
+
+
 def test_a_server_that_cannot_be_reached_is_told_from_one_that_breaks_off() -> None:
     away = error_of(Failure(status=None, said="", connected=False), key="")
     broke = error_of(Failure(status=None, said=""), key="")

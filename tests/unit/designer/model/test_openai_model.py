@@ -6,13 +6,21 @@ import asyncio
 import traceback
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from pydantic import JsonValue
 
 from droidfleet_designer.conversation import Answer, Instruction, Message, Picture, Request, Stop, ToolCall, Turn, Usage
+from droidfleet_designer.model.form import MAX_ADAPTATIONS
 from droidfleet_designer.model.openai_model import OpenAIModel
-from droidfleet_designer.model.port import ModelDeniedError, ModelRefusedError, ModelUnavailableError, ToolSpec
+from droidfleet_designer.model.port import (
+    ModelBusyError,
+    ModelDeniedError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    ToolSpec,
+)
 from droidfleet_designer.model.settings import ModelSettings
 from droidfleet_shared.clock import SystemClock
 from support.model_server import (
@@ -195,6 +203,47 @@ async def test_a_field_that_the_server_does_not_know_is_left_out_from_then_on(
     assert [optional & set(each.body) for each in server.asked[-2:]] == [left, left]
 
 
+NO_THOUGHTS = [
+    "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    "Missing `reasoning_content` field in the assistant message at message index 2.",
+]
+
+
+@pytest.mark.parametrize("complaint", NO_THOUGHTS)
+async def test_a_server_that_misses_the_thoughts_of_earlier_answers_is_given_their_field(complaint: str) -> None:
+    async with served(at_first(failed(400, complaint), then=FINE)) as (model, server):
+        await ask(model, *TALK, Answer(text="I look."), Request(text="Go on."))
+    sent = [each.body["messages"] for each in server.asked]
+    assert [str(messages).count("'reasoning_content': ''") for messages in sent] == [0, 1]
+
+
+ASKING = 3
+
+
+async def test_several_who_ask_at_once_learn_the_form_together() -> None:
+    """Each is refused for what it sent, however much the others have learned meanwhile."""
+    here = asyncio.Event()
+
+    def script(_: Sequence[Message]) -> Reply:
+        if len(server.asked) == ASKING:
+            here.set()
+        refused = "stream_options" in server.asked[-1].body
+        return replace(NO_OPTIONS, parts=[here, *NO_OPTIONS.parts]) if refused else spoken(says("Fine."))
+
+    async with model_server(script) as server, asyncio.timeout(LONG_S):
+        model = OpenAIModel(ModelSettings(base_url=server.url, model="m"), clock=CLOCK)
+        turns = await asyncio.gather(*[ask(model) for _ in range(ASKING)])
+        await model.close()
+    assert [each.answer.text for each in turns] == ["Fine."] * ASKING
+
+
+async def test_an_error_in_a_stream_is_told_by_the_status_in_it() -> None:
+    broken = event({"error": {"code": 429, "message": "Provider returned error"}})
+    async with served(always(streamed(chunk({"content": "I"}), broken))) as (model, _):
+        with pytest.raises(ModelBusyError):
+            await ask(model)
+
+
 @pytest.mark.parametrize(
     "complaint",
     ["max_tokens is too large: 500. This model supports at most 100 completion tokens.", "Unknown tool type."],
@@ -213,7 +262,7 @@ async def test_a_server_that_knows_no_form_is_not_asked_for_ever() -> None:
     ):
         with pytest.raises(ModelRefusedError):
             await ask(model)
-    assert len(server.asked) == 3
+    assert len(server.asked) == 1 + MAX_ADAPTATIONS
 
 
 # Time -----------------------------------------------------------------------------------------------------------------

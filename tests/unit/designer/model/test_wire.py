@@ -53,6 +53,15 @@ def test_an_answer_without_anything_is_left_out() -> None:
     assert roles([Request(text="x"), Answer(), Request(text="y")]) == ["user", "user"]
 
 
+def test_thoughts_have_their_field_only_where_it_is_wanted() -> None:
+    conversation: list[Message] = [Request(text="x"), Answer(calls=(call("a"),)), answer_to("a")]
+    sent = [messages_of(conversation, sees=False, thoughts=wanted) for wanted in (False, True)]
+    assert [["reasoning_content" in each for each in messages] for messages in sent] == [
+        [False, False, False],
+        [False, True, False],
+    ]
+
+
 def test_whole_arguments_are_sent_as_they_were_written() -> None:
     assert _sent(call("a", ' {"text": "茶"}'))["arguments"] == ' {"text": "茶"}'
 
