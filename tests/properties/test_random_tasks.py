@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
@@ -42,8 +43,8 @@ FEWER = RUNS // 10
 SLACK_MS = 1
 """Durations are rounded to milliseconds, and a deadline has passed at its very moment."""
 
-LONGEST_VALIDATION_MS = 5_000
-"""Of one document on a busy machine; the usual is a few milliseconds, and a pattern of unbounded cost takes years."""
+LONGEST_VALIDATION_S = 5.0
+"""Of one document, computing; the usual is a few milliseconds, and a pattern of unbounded cost takes years."""
 
 random_runs = settings(max_examples=RUNS, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 fewer_runs = settings(random_runs, max_examples=FEWER)
@@ -115,9 +116,11 @@ def test_the_validator_accepts_what_is_valid_and_it_can_be_explained(document: D
 
 @given(BROKEN_TASKS)
 @example({"steps": [{"id": "a", "action": "NOPE", "onFailure": {"text": "x"}}]})
-@settings(max_examples=RUNS // 4, deadline=LONGEST_VALIDATION_MS, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=RUNS // 4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_validator_answers_whatever_is_broken(document: Document) -> None:
+    began = time.thread_time()
     outcome = validate_task(json.dumps(document))
+    assert time.thread_time() - began < LONGEST_VALIDATION_S
     for issue in (*outcome.errors, *outcome.warnings):
         resolve(outcome.document, issue.path)  # it points into the document
         assert issue.message

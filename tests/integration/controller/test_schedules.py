@@ -23,8 +23,11 @@ pytestmark = pytest.mark.integration
 T = TypeVar("T")
 NAME = "phone-01"
 WITHIN_S, READ_AGAIN_S = 20.0, 0.05
-SOON = timedelta(seconds=2)
+SOON = timedelta(seconds=5)
 """Until an occurrence: long enough to store its schedule, and to look at it before."""
+
+LATE = timedelta(seconds=10)
+"""How late it may be decided on a busy machine."""
 
 STARTED = schedule_pb2.OCCURRENCE_STATE_STARTED
 
@@ -86,7 +89,7 @@ async def test_an_occurrence_runs_on_the_phone_at_its_time(tmp_path: Path) -> No
         assert created.next.at.ToDatetime(UTC) == due
         begun = await until_begun(api)
         assert (begun.state, begun.intended_at.ToDatetime(UTC)) == (STARTED, due)
-        assert begun.decided_at.ToDatetime(UTC) - due < timedelta(seconds=1)
+        assert begun.decided_at.ToDatetime(UTC) - due < LATE
         await until(lambda: agent.assignments, what="the execution")
         await agent.run(next(iter(agent.assignments)))
         ended = await until_state(api, rollout_pb2.ROLLOUT_STATE_SUCCEEDED)

@@ -17,15 +17,15 @@ from droidfleet_shared.clock import Deadline, SystemClock
 from support import adb as adb_support
 from support.adb import ConnectedPhones, RunningPhone
 from support.form import FORM
+from support.hanging import becomes_unknown_in_time
 from support.waiting import until
 
 pytestmark = pytest.mark.integration
 
 RECOVERY_S = 25.0
 """The longest that a read may have to wait here: adb 29 calls an offline phone every ten seconds."""
-SHORT_S = 0.4
-LATE_S = 4.0
-"""How much later than its deadline a call may end on a machine that does other things."""
+SHORT_S = 2.0
+"""Of a call that waits in vain for all of it: by then it has asked, also on a busy machine."""
 POINT = (540, 1_000)
 
 
@@ -178,11 +178,7 @@ async def test_tap_that_did_not_happen_is_refused_and_can_be_done_after_a_look(
 
 async def test_hanging_call_ends_at_its_deadline_and_the_next_one_works(virtual: RunningPhone, phone: AdbPhone) -> None:
     virtual.faults.add(Fault(on="click", do=FaultKind.HANG))
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    with pytest.raises(OutcomeUnknownError):
-        await phone.tap(*POINT, deadline=within(SHORT_S))
-    assert loop.time() - began < SHORT_S + LATE_S
+    await becomes_unknown_in_time(lambda deadline: phone.tap(*POINT, deadline=deadline))
     assert await phone.tap(*POINT, deadline=within())
     assert taps(virtual) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -14,6 +15,7 @@ from droidfleet_agent.virtual_phone.server import PhoneOptions
 from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.protocol.result import TaskResult
 from support.adb import AdbServer, ConnectedPhones, RunningPhone
+from support.hanging import HANGING_S
 from support.runs import JsonStep, run_steps
 
 FORM = """
@@ -73,6 +75,16 @@ class Handset:
         return [effect.kind for effect in (effects.of(*kinds) if kinds else effects.all())]
 
 
+@dataclass(frozen=True)
+class Hung:
+    """A run whose first step met a call that hangs. ``before``: what the phone had seen by then."""
+
+    handset: Handset
+    task: TaskResult
+    timeout_ms: int
+    before: Sequence[str]
+
+
 class MakeHandset:
     """Starts phones for one test."""
 
@@ -96,6 +108,20 @@ class MakeHandset:
         if ready:
             running.faults.add(*faults)
         return handset
+
+    async def hung(self, fault: Fault, step: JsonStep, *rest: JsonStep, first: Sequence[JsonStep] = ()) -> Hung:
+        """Runs the ``step``, and the ``rest``, on a phone whose fault hits it: the call that hangs was made."""
+        for seconds in HANGING_S:
+            one = await self()
+            if first:
+                assert (await one.run(*first)).successful
+            before = one.seen()
+            one.running.faults.add(fault)
+            timeout_ms = round(seconds * 1_000)
+            task = await one.run({**step, "timeoutMs": timeout_ms}, *rest)
+            if one.running.faults.fired:
+                return Hung(one, task, timeout_ms, before)
+        raise AssertionError("the call was never made, so nothing was tried")
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 from droidfleet_agent.virtual_phone.faults import Fault, FaultKind
 from droidfleet_shared.protocol.codes import StepCode
 from integration.field_cases.conftest import MakeHandset
+from support.hanging import LATE_MS
 
 pytestmark = pytest.mark.integration
 
 TIMEOUT_MS = 800
-LATE_MS = 700
-"""How late a result may be on a busy machine; a wait without a deadline would take a minute."""
+"""Of steps that end so whether or not the call is made by then."""
 
 EVERYTHING = {
     "action": "INPUT",
@@ -54,12 +54,12 @@ async def test_a_read_that_hangs_before_the_phone_ever_answered(handset: MakeHan
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("what", ACTIONS)
 async def test_an_action_that_hangs(handset: MakeHandset, what: str, after: bool) -> None:
-    one = await handset(faults=[Fault(on=what, do=FaultKind.HANG, times=None, after=after)])
-    task = await one.run({**EVERYTHING, "optional": True}, PAY)
-    assert task.code is StepCode.OUTCOME_UNKNOWN, task.message
-    assert TIMEOUT_MS * 0.9 < task.duration_ms < TIMEOUT_MS + LATE_MS
+    step = {**EVERYTHING, "optional": True}
+    hung = await handset.hung(Fault(on=what, do=FaultKind.HANG, times=None, after=after), step, PAY)
+    assert hung.task.code is StepCode.OUTCOME_UNKNOWN, hung.task.message
+    assert hung.timeout_ms * 0.9 < hung.task.duration_ms < hung.timeout_ms + LATE_MS
     own = {"click": "tap", "setText": "set_text", "pressKeyCode": "key"}[what]
-    assert one.seen("tap", "set_text", "key") == ACTIONS[what] + [own] * after
+    assert hung.handset.seen("tap", "set_text", "key") == ACTIONS[what] + [own] * after
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,11 @@ async def test_an_action_that_hangs(handset: MakeHandset, what: str, after: bool
     ],
 )
 async def test_hiding_the_keyboard_hangs(handset: MakeHandset, what: str, code: StepCode) -> None:
-    one = await handset()
-    assert (await one.run({"action": "INPUT", "selector": {"resourceId": "card"}, "value": "12"})).successful
-    before = one.seen()
-    one.running.faults.add(Fault(on=what, do=FaultKind.HANG, times=None))
-    task = await one.run(PAY)
-    assert task.code is code, task.message
-    assert TIMEOUT_MS * 0.9 < task.duration_ms < TIMEOUT_MS + LATE_MS
-    assert one.seen() == before
+    typing = {"action": "INPUT", "selector": {"resourceId": "card"}, "value": "12"}
+    hung = await handset.hung(Fault(on=what, do=FaultKind.HANG, times=None), PAY, first=[typing])
+    assert hung.task.code is code, hung.task.message
+    assert hung.timeout_ms * 0.9 < hung.task.duration_ms < hung.timeout_ms + LATE_MS
+    assert hung.handset.seen() == hung.before
 
 
 async def test_a_tasks_own_bound_holds_while_the_phone_hangs(handset: MakeHandset) -> None:

@@ -56,9 +56,9 @@ def test_a_task_runs_on_the_only_phone_and_its_result_is_printed(
 
 
 def test_a_failing_task_has_an_exit_code_of_its_own(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    missing = {"action": "CLICK", "selector": {"text": "Nxt"}, "timeoutMs": 200}
+    missing = {"action": "CLICK", "selector": {"text": "Nxt"}, "timeoutMs": 3000}
     assert command("-s", command.phone.address, steps=[missing]) == ExitCode.FAILED
-    assert 'TARGET_NOT_FOUND: Step \'s1\': After 200 ms: Looked for {"text": "Nxt"}' in capsys.readouterr().out
+    assert 'TARGET_NOT_FOUND: Step \'s1\': After 3000 ms: Looked for {"text": "Nxt"}' in capsys.readouterr().out
 
 
 def test_a_task_for_another_agent_touches_nothing(command: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,7 +118,7 @@ async def test_a_button_wholly_under_another_is_not_touched_through_it(handset: 
 async def test_a_field_under_a_list_of_suggestions_takes_no_suggestion(handset: MakeHandset) -> None:
     one = await on(handset, "Suggestions")
     assert (await one.run({"action": "INPUT", "selector": {"resourceId": "query"}, "value": "Mai"})).successful
-    task = await one.run({"action": "INPUT", "selector": {"resourceId": "city"}, "value": "Bonn", "timeoutMs": 500})
+    task = await one.run({"action": "INPUT", "selector": {"resourceId": "city"}, "value": "Bonn", "timeoutMs": 2000})
     assert task.code is StepCode.TARGET_NOT_FOUND
     assert "covered" in task.message
     task = await one.run({"action": "INPUT", "selector": {"resourceId": "half"}, "value": "DE"})

@@ -12,6 +12,7 @@ from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.protocol.codes import Detail, StepCode
 from integration.field_cases.conftest import MakeHandset
 from support.adb import AdbServer
+from support.hanging import LATE_MS
 from support.runs import run_steps
 
 pytestmark = pytest.mark.integration
@@ -46,7 +47,7 @@ async def test_f08_the_keyboards_keys_are_never_tapped(handset: MakeHandset) -> 
     assert (await one.run(CARD)).successful
     assert one.running.do(lambda phone: phone.phone.keyboard_shown)
     for key in ("a", "q", "1"):
-        task = await one.run({"action": "CLICK", "selector": {"text": key}, "timeoutMs": 300})
+        task = await one.run({"action": "CLICK", "selector": {"text": key}, "timeoutMs": 1_500})
         assert task.code is StepCode.TARGET_NOT_FOUND
 
 
@@ -131,22 +132,20 @@ async def test_f15_taps_land_in_the_frame_of_the_rotated_phone(handset: MakeHand
 
 
 async def test_f16_a_read_that_is_never_answered_ends_at_the_steps_deadline(handset: MakeHandset) -> None:
-    one = await handset(faults=[Fault(on=DUMP, do=FaultKind.HANG, times=None)])
-    task = await one.run({**NEXT, "timeoutMs": 700})
-    assert task.code is StepCode.DEVICE_UNAVAILABLE
-    assert 600 <= task.duration_ms < 1_700
-    assert one.seen() == []
+    hung = await handset.hung(Fault(on=DUMP, do=FaultKind.HANG, times=None), NEXT)
+    assert hung.task.code is StepCode.DEVICE_UNAVAILABLE
+    assert hung.timeout_ms * 0.9 <= hung.task.duration_ms < hung.timeout_ms + LATE_MS
+    assert hung.handset.seen() == []
 
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_f16_an_action_that_is_never_answered_is_unknown_at_the_steps_deadline(
     handset: MakeHandset, after: bool
 ) -> None:
-    one = await handset(faults=[Fault(on="click", do=FaultKind.HANG, after=after)])
-    task = await one.run({**NEXT, "timeoutMs": 700}, THANKS)
-    assert task.code is StepCode.OUTCOME_UNKNOWN
-    assert 600 <= task.duration_ms < 1_700
-    assert len(one.seen("next_pressed")) == int(after)
+    hung = await handset.hung(Fault(on="click", do=FaultKind.HANG, after=after), NEXT, THANKS)
+    assert hung.task.code is StepCode.OUTCOME_UNKNOWN
+    assert hung.timeout_ms * 0.9 <= hung.task.duration_ms < hung.timeout_ms + LATE_MS
+    assert len(hung.handset.seen("next_pressed")) == int(after)
 
 
 async def test_f17_a_server_killed_during_a_read_is_started_again_and_the_step_goes_on(handset: MakeHandset) -> None:

@@ -198,7 +198,7 @@ async def test_a_cancel_ends_a_wait_at_once(where: str) -> None:
         await called(phone, "dump")
         control.cancel("the user asked")
     task = running.result()
-    assert real.monotonic() - started < 5
+    assert real.monotonic() - started < 15  # and not 20 or 30
     assert (task.code, task.failed_step_id) == (StepCode.CANCELLED, "s1")
     assert task.steps[0].code is StepCode.CANCELLED
     assert task.message == "Cancelled in step 's1': the user asked"
