@@ -22,6 +22,7 @@ from droidfleet_controller.cli.commands import (
     events,
     executions,
     group,
+    mcp,
     record,
     rollouts,
     schedules,
@@ -48,6 +49,7 @@ app.add_typer(rollouts.app, name="rollout")
 app.add_typer(schedules.app, name="schedule")
 app.add_typer(drafts.app, name="draft")
 app.add_typer(admin.app, name="admin")
+app.command("mcp")(mcp.mcp)
 app.command("record")(record.record)
 app.command("events")(events.events)
 

@@ -70,16 +70,21 @@ def specs(language: str, *, allow_points: bool) -> Sequence[ToolSpec]:
 
 def _spec(name: str, model: type[Arguments], told: str) -> ToolSpec:
     fields = dict(_FIELD.findall(told))
+    return ToolSpec(name, told.partition("\n- `")[0].strip(), parameters_of(model, fields))
+
+
+def parameters_of(model: type[Arguments], described: Mapping[str, str]) -> dict[str, JsonValue]:
+    """The JSON Schema of a tool's arguments. ``described``: what each field means."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
     properties: dict[str, JsonValue] = {
-        field: {**_plain(each, definitions), "description": fields[field]}
+        field: {**_plain(each, definitions), "description": described[field]}
         for field, each in schema.get("properties", {}).items()
     }
     parameters: dict[str, JsonValue] = {"type": "object", "properties": properties, "additionalProperties": False}
     if "required" in schema:
         parameters["required"] = schema["required"]
-    return ToolSpec(name, told.partition("\n- `")[0].strip(), parameters)
+    return parameters
 
 
 def _plain(schema: dict[str, JsonValue], definitions: Mapping[str, dict[str, JsonValue]]) -> dict[str, JsonValue]:

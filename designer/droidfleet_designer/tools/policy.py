@@ -42,13 +42,17 @@ class RefusedError(Exception):
 
 
 class Policy:
-    """The rules of one exploration. ``calls``: how often each tool was called already."""
+    """The rules of one exploration. ``calls``: how often each tool was called already; ``max_calls``: how often it may
+    be, altogether."""
 
-    def __init__(self, *, seeing: Seeing, words: EffectWords, allow_points: bool, calls: Mapping[str, int]) -> None:
+    def __init__(
+        self, *, seeing: Seeing, words: EffectWords, allow_points: bool, calls: Mapping[str, int], max_calls: int
+    ) -> None:
         self._seeing = seeing
         self._words = words
         self._offered = catalogue.offered(allow_points=allow_points)
         self._calls = Counter(calls)
+        self._max_calls = max_calls
         self._asked: tuple[Acting, str] | None = None
 
     def admit(self, name: str, *, again: bool) -> type[Arguments]:
@@ -60,8 +64,9 @@ class Policy:
         if name not in self._offered:
             raise _refused("UNKNOWN_TOOL", f"There is no such tool. There are: {', '.join(self._offered)}.")
         if not again:
-            if self._calls[name] >= MAX_CALLS:
-                text = f"{name} was called {MAX_CALLS} times, which is all. Go on without it, or submit what you have."
+            if self._calls[name] >= self._max_calls:
+                most = self._max_calls
+                text = f"{name} was called {most} times, which is all. Go on without it, or submit what you have."
                 raise _refused("TOOL_QUOTA", text, kind=OutcomeKind.FAILED)
             self._calls[name] += 1
         return self._offered[name]

@@ -21,7 +21,7 @@ from droidfleet_designer.tools.arguments import (
     Look,
 )
 from droidfleet_designer.tools.phone import Phone
-from droidfleet_designer.tools.policy import Policy, RefusedError
+from droidfleet_designer.tools.policy import MAX_CALLS, Policy, RefusedError
 from droidfleet_designer.tools.seeing import PAUSE_S, Seeing
 from droidfleet_designer.tools.steps import going_home, going_to
 from droidfleet_designer.tools.telling import (
@@ -52,7 +52,8 @@ class Workshop:
 
     ``snapshots``: what was seen so far, by id; new ones are added, and observations are numbered on from there. Whoever
     keeps them over a restart keeps ``s0`` too: its app is what `leave` restores. ``calls``: how often each tool was
-    called before a restart. ``pause_s``: between the looks after an action; 0: one look is enough.
+    called before a restart; ``max_calls``: how often it may be. ``pause_s``: between the looks after an action; 0: one
+    look is enough.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Workshop:
         new_id: Callable[[], str],
         submit: Submit,
         calls: Mapping[str, int] | None = None,
+        max_calls: int = MAX_CALLS,
         pause_s: float = PAUSE_S,
     ) -> None:
         self._phones = phones
@@ -77,7 +79,9 @@ class Workshop:
         self._new_id = new_id
         self._submit = submit
         self._seeing = Seeing(phone=self._phone, clock=clock, words=words, snapshots=snapshots, pause_s=pause_s)
-        self._policy = Policy(seeing=self._seeing, words=words, allow_points=allow_points, calls=calls or {})
+        self._policy = Policy(
+            seeing=self._seeing, words=words, allow_points=allow_points, calls=calls or {}, max_calls=max_calls
+        )
 
     def specs(self, language: str) -> Sequence[ToolSpec]:
         """The tools as a model is told of them; ``language``: en or zh."""
