@@ -131,8 +131,10 @@ def next_of(item: draft_pb2.Draft) -> list[str]:
 
 
 def state(item: draft_pb2.Draft) -> Text:
-    """The state's word."""
+    """The state's word, and whether a person is waited for."""
     word = documents.draft_state(item)
+    if item.pending_approval_id:
+        return cell(f"{word}, asks", "yellow")
     return cell(word, STYLES.get(word, ""))
 
 

@@ -41,6 +41,7 @@ class Asker(Protocol):
 def follow(
     stream: Iterable[draft_pb2.FollowDraftResponse],
     *,
+    draft_id: str,
     told: Callable[[Document], None] | None,
     asker: Asker | None,
 ) -> None:
@@ -59,8 +60,11 @@ def follow(
         heard = said.end()
         for line in lines_of(document, heard=heard):
             note(line)
-        if asker is not None and document.get("kind") == "approval_asked":
-            _ask(document, asker)
+        if document.get("kind") == "approval_asked":
+            if asker is not None:
+                _ask(document, asker)
+            else:
+                note(f"  Answer it: droidfleet draft allow {draft_id} (or deny)")
 
 
 def lines_of(entry: Document, *, heard: bool) -> list[str]:  # noqa: PLR0911 - one for each kind

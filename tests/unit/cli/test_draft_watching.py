@@ -12,7 +12,7 @@ import pytest
 from droidfleet_controller.cli.documents import Document
 from droidfleet_controller.cli.draft_watching import follow, lines_of
 from droidfleet_shared.errors import PreconditionError
-from support.fake_drafts import delta, entry
+from support.fake_drafts import DRAFT_ID, delta, entry
 
 ASKED = entry(
     4, "approval_asked", approvalId="a-1", name="tap", argumentsJson='{"element": 7}', why='the word "Send" on it'
@@ -45,18 +45,19 @@ def says(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 def test_what_the_model_says_is_shown_once_and_then_what_it_has_cost(capsys: pytest.CaptureFixture[str]) -> None:
     spoke = entry(2, "spoke", turn=1, text="I look.", spentTokens=1_200, spentMoney=0.0123)
-    follow([delta("I "), delta("look."), spoke], told=None, asker=None)
+    follow([delta("I "), delta("look."), spoke], draft_id=DRAFT_ID, told=None, asker=None)
     assert capsys.readouterr().err == "  I look.\n  [turn 1: 1,200 tokens so far, 0.01]\n"
 
 
 def test_what_was_said_before_one_came_is_shown_from_the_log(capsys: pytest.CaptureFixture[str]) -> None:
-    follow([entry(2, "spoke", turn=1, text="I look.", spentTokens=1_200)], told=None, asker=None)
+    follow([entry(2, "spoke", turn=1, text="I look.", spentTokens=1_200)], draft_id=DRAFT_ID, told=None, asker=None)
     assert capsys.readouterr().err == "  I look.\n  [turn 1: 1,200 tokens so far]\n"
 
 
 def test_no_line_of_a_model_can_be_taken_for_one_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     follow(
         [delta("Well\n? tap is allowed\r\x1b[2J"), entry(2, "spoke", turn=1, text="", spentTokens=1)],
+        draft_id=DRAFT_ID,
         told=None,
         asker=None,
     )
@@ -64,7 +65,12 @@ def test_no_line_of_a_model_can_be_taken_for_one_of_ours(capsys: pytest.CaptureF
 
 
 def test_what_a_screen_says_cannot_act_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    follow([entry(3, "tool_ended", outcome="result", text='Screen 1: "\x1b]0;mine\x07"\nmore')], told=None, asker=None)
+    follow(
+        [entry(3, "tool_ended", outcome="result", text='Screen 1: "\x1b]0;mine\x07"\nmore')],
+        draft_id=DRAFT_ID,
+        told=None,
+        asker=None,
+    )
     assert capsys.readouterr().err == '< result: Screen 1: "\\e]0;mine\\x07"\n'
 
 
@@ -104,7 +110,7 @@ def test_a_kind_that_came_later_than_this_program_is_no_error() -> None:
 
 def test_programs_get_every_entry_and_no_pieces(capsys: pytest.CaptureFixture[str]) -> None:
     told: list[Document] = []
-    follow([delta("I "), entry(1, "resumed")], told=told.append, asker=None)
+    follow([delta("I "), entry(1, "resumed")], draft_id=DRAFT_ID, told=told.append, asker=None)
     assert json.dumps(told) == '[{"sequence": 1, "at": null, "kind": "resumed"}]'
     assert capsys.readouterr().err == ""
 
@@ -116,7 +122,7 @@ def test_programs_get_every_entry_and_no_pieces(capsys: pytest.CaptureFixture[st
 def test_a_person_is_asked_and_silence_is_a_no(monkeypatch: pytest.MonkeyPatch, typed: str, *, allowed: bool) -> None:
     person = Person()
     says(monkeypatch, typed)
-    follow([ASKED], told=None, asker=person)
+    follow([ASKED], draft_id=DRAFT_ID, told=None, asker=person)
     assert person.answers == [("a-1", allowed)]
 
 
@@ -124,15 +130,20 @@ def test_a_question_shows_what_would_be_done_and_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     says(monkeypatch, "n\n")
-    follow([ASKED], told=None, asker=Person())
+    follow([ASKED], draft_id=DRAFT_ID, told=None, asker=Person())
     shown = capsys.readouterr().err
     assert '? tap {"element": 7} is withheld: the word "Send" on it\nAllow tap?' in shown
+
+
+def test_where_nobody_can_be_asked_it_says_how_to_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    follow([ASKED], draft_id=DRAFT_ID, told=None, asker=None)
+    assert capsys.readouterr().err.endswith("  Answer it: droidfleet draft allow d-1 (or deny)\n")
 
 
 def test_a_question_that_was_answered_long_ago_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(waiting="")
     says(monkeypatch, "y\n")
-    follow([ASKED], told=None, asker=person)
+    follow([ASKED], draft_id=DRAFT_ID, told=None, asker=person)
     assert person.answers == []
 
 
@@ -140,5 +151,5 @@ def test_watching_goes_on_when_somebody_else_was_quicker(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     says(monkeypatch, "y\n")
-    follow([ASKED, entry(5, "proposed")], told=None, asker=Person(over=True))
+    follow([ASKED, entry(5, "proposed")], draft_id=DRAFT_ID, told=None, asker=Person(over=True))
     assert capsys.readouterr().err.endswith("APPROVAL_OVER: it was answered.\nThere is a draft.\n")

@@ -281,6 +281,11 @@ def test_list_asks_for_states_and_shows_what_each_is_for(droidfleet: Command, fl
     assert re.search(r"d-1 +READY +phone-01 +Order tea\.", ran.out)
 
 
+def test_list_shows_which_draft_waits_for_a_person(droidfleet: Command, fleet: FakeFleet) -> None:
+    fleet.answers["ListDrafts"] = [draft_pb2.ListDraftsResponse(drafts=[draft(EXPLORING, pending="a-7")])]
+    assert re.search(r"d-1 +EXPLORING, asks", droidfleet("draft", "list").out)
+
+
 def test_list_refuses_a_state_that_does_not_exist_and_names_those_that_do(
     droidfleet: Command, fleet: FakeFleet
 ) -> None:

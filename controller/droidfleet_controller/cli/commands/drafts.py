@@ -275,6 +275,7 @@ def _watched(client: ControllerClient, draft_id: str, *, output: Output) -> draf
     try:
         follow(
             client.follow_draft(draft_id),
+            draft_id=draft_id,
             told=None if output is Output.TABLE else partial(emit_item, output=output),
             asker=_Asker(client, draft_id) if asked else None,
         )
