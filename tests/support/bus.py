@@ -12,7 +12,7 @@ from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.bus.port import ConnectedCallback
 from droidfleet_shared.clock import SystemClock
 
-CONNECT_S = 10.0
+CONNECT_S = 30.0
 
 
 @asynccontextmanager

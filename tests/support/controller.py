@@ -50,7 +50,7 @@ from support.bus import running_link
 from support.waiting import until
 
 READY_S = 20.0
-CALL_S = 10.0
+CALL_S = 30.0
 READ_AGAIN_S = 0.05
 
 
@@ -104,7 +104,7 @@ class Api:
         value = (await self.execution(execution_id)).state
         return execution_pb2.ExecutionState.Name(value).removeprefix("EXECUTION_STATE_")
 
-    async def until_state(self, execution_id: str, wanted: str, *, within_s: float = 10.0) -> execution_pb2.Execution:
+    async def until_state(self, execution_id: str, wanted: str, *, within_s: float = 30.0) -> execution_pb2.Execution:
         """Waits until an execution is in a state, and returns it."""
         found = await self.execution(execution_id)
         request = execution_pb2.WatchExecutionsRequest(execution_ids=[execution_id])

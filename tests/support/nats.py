@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 
 

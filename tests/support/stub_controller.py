@@ -24,7 +24,7 @@ from support.bus import running_link
 from support.nats import NatsServer
 from support.waiting import until
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 30.0
 
 
 class StubController:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 POLL_S = 0.01
 
 
-async def until(condition: Callable[[], object], *, within_s: float = 10.0, what: str = "") -> None:
+async def until(condition: Callable[[], object], *, within_s: float = 30.0, what: str = "") -> None:
     """Returns once ``condition()`` is true; fails the test when it is not within ``within_s`` seconds."""
     deadline = time.monotonic() + within_s
     while not condition():

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 
 
 def connect(phone: RunningPhone) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", phone.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", phone.port), timeout=30)
 
 
 def works(adb: AdbServer, phone: RunningPhone) -> bool:
@@ -82,9 +82,9 @@ def test_half_open_streams_end_with_their_connection(
 ) -> None:
     for number in range(1, 101):
         raw_host.sendall(encode(Command.OPEN, number, 0, b"shell:sleep 1000\0"))
-    wait_for(lambda: phone.do(lambda handle: handle.tasks) >= 100, timeout_s=10, what="the commands to run")
+    wait_for(lambda: phone.do(lambda handle: handle.tasks) >= 100, timeout_s=30, what="the commands to run")
     raw_host.close()
-    wait_for(lambda: phone.do(lambda handle: handle.tasks) == 0, timeout_s=10, what="the commands to end")
+    wait_for(lambda: phone.do(lambda handle: handle.tasks) == 0, timeout_s=30, what="the commands to end")
     assert works(adb_server, phone)
 
 

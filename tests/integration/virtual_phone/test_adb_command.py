@@ -77,7 +77,7 @@ def test_forwarded_port_is_refused_while_the_automation_server_is_down(
     adb_server: AdbServer, phone: RunningPhone
 ) -> None:
     port = int(run(adb_server, phone, "forward", "tcp:0", "tcp:9008"))
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         assert connection.recv(1) == b""
 
 
@@ -119,8 +119,8 @@ def test_a_shell_command_ends_with_its_stream(adb_server: AdbServer, phone: Runn
         stdin=subprocess.PIPE,
     )
     try:
-        wait_for(lambda: phone.handle.server_running, timeout_s=10, what="the automation server to start")
+        wait_for(lambda: phone.handle.server_running, timeout_s=30, what="the automation server to start")
     finally:
         server.kill()
         server.communicate()
-    wait_for(lambda: not phone.handle.server_running, timeout_s=10, what="the automation server to end")
+    wait_for(lambda: not phone.handle.server_running, timeout_s=30, what="the automation server to end")

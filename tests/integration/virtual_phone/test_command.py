@@ -75,21 +75,21 @@ def test_json_output_is_one_line_for_each_phone_once_it_listens(start: Start) ->
     assert [line["variant"] for line in lines] == [None, None, "twin"]
     for line in lines:
         assert isinstance(line["port"], int)
-        socket.create_connection(("127.0.0.1", line["port"]), timeout=5).close()
+        socket.create_connection(("127.0.0.1", line["port"]), timeout=30).close()
 
 
 def test_terminated_phone_ends_with_0(start: Start) -> None:
     process = start("--port", "0", "-o", "json")
     ready(process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=30) == 0
 
 
 def test_interrupted_phone_ends_with_130(start: Start) -> None:
     process = start("--port", "0", "-o", "json")
     ready(process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=10) == 130
+    assert process.wait(timeout=30) == 130
 
 
 def test_phone_with_a_host_connected_ends_at_once(start: Start, adb_server: AdbServer) -> None:
@@ -97,14 +97,14 @@ def test_phone_with_a_host_connected_ends_at_once(start: Start, adb_server: AdbS
     address = str(ready(process)[0]["address"])
     adb_server.connect(address)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=30) == 0
     adb_server.disconnect(address)
 
 
 def test_taken_port_is_told_with_a_code(start: Start) -> None:
     (line,) = ready(start("--port", "0", "-o", "json"))
     second = start("--port", str(line["port"]))
-    assert second.wait(timeout=10) == 4
+    assert second.wait(timeout=30) == 4
     assert second.stderr is not None
     assert second.stderr.read().startswith("PORT_TAKEN: ")
 
@@ -122,7 +122,7 @@ def test_effects_are_appended_as_json_lines(start: Start, adb_server: AdbServer,
     address = str(ready(start("--port", "0", "-o", "json", "--effects", str(path)))[0]["address"])
     adb_server.connect(address)
     adb_server.run("-s", address, "shell", "input tap 500 1000")
-    wait_for(lambda: path.read_text(encoding="utf-8"), timeout_s=5, what="an effect in the file")
+    wait_for(lambda: path.read_text(encoding="utf-8"), timeout_s=30, what="an effect in the file")
     effects = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert "tap" in [effect["kind"] for effect in effects]
     adb_server.disconnect(address)

@@ -46,7 +46,7 @@ class Calls:
         self._port = port
 
     def __call__(self, method: str, *params: object) -> object:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
         try:
             body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
             connection.request("POST", "/jsonrpc/0", body)
@@ -95,7 +95,7 @@ def test_hang_blocks_the_stock_client_past_its_own_timeout(device: uiautomator2.
     call.join(timeout=2.0)
     assert call.is_alive()
     phone.do(lambda handle: handle.disconnect())
-    call.join(timeout=10)
+    call.join(timeout=30)
     assert isinstance(raised[0], http.client.RemoteDisconnected)
 
 
@@ -185,10 +185,10 @@ def test_lost_answer_does_not_tell_whether_the_tap_happened(
 def test_hang_after_the_action_has_done_it(calls: Calls, phone: RunningPhone, tap_me: tuple[int, int]) -> None:
     phone.faults.add(fault("click", "hang", after=True))
     call, _ = in_thread(lambda: calls("click", *tap_me))
-    wait_for(lambda: tapped(phone) == 1, timeout_s=5, what="the tap to happen")
+    wait_for(lambda: tapped(phone) == 1, timeout_s=30, what="the tap to happen")
     assert call.is_alive()
     phone.do(lambda handle: handle.kill_server())
-    call.join(timeout=5)
+    call.join(timeout=30)
 
 
 def test_killed_server_refuses_streams_until_it_is_started_again(
@@ -247,11 +247,11 @@ def test_slow_phone_does_not_hold_up_another(phones: ConnectedPhones) -> None:
     slow, quick = (phones(PhoneOptions(scenario=WORKBENCH)) for _ in range(2))
     slow.faults.add(fault("shell", "hang", times=None))
     call, _ = in_thread(lambda: adbutils.adb.device(slow.address).shell("echo slow"))
-    wait_for(lambda: slow.faults.fired, timeout_s=5, what="the slow phone to hang")
+    wait_for(lambda: slow.faults.fired, timeout_s=30, what="the slow phone to hang")
     assert adbutils.adb.device(quick.address).shell("echo quick") == "quick"
     assert call.is_alive()
     slow.do(lambda handle: handle.disconnect())
-    call.join(timeout=5)
+    call.join(timeout=30)
 
 
 # -- shell and connection
@@ -280,7 +280,7 @@ def test_refused_connection_is_told_by_adb(adb_server: AdbServer, phones: Connec
 def test_ping_fails_while_calls_work(device: uiautomator2.Device, phone: RunningPhone) -> None:
     phone.faults.add(fault("ping", "http_error"))
     assert device.info["screenOn"]
-    connection = http.client.HTTPConnection("127.0.0.1", device.adb_device.forward_port(9008), timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", device.adb_device.forward_port(9008), timeout=30)
     connection.request("GET", "/ping")
     assert connection.getresponse().status == 500
     connection.close()

@@ -133,7 +133,7 @@ def test_click_on_nothing_says_that_it_was_not_found(device: uiautomator2.Device
 
 def test_wait_sees_what_appears_later(phones: ConnectedPhones) -> None:
     device = uiautomator2.connect(phones(PhoneOptions(scenario=WORKBENCH, variant="popup")).address)
-    assert device(text="Rate this app").wait(timeout=5)
+    assert device(text="Rate this app").wait(timeout=30)
 
 
 def test_wait_gone_sees_what_goes(device: uiautomator2.Device) -> None:
@@ -285,7 +285,7 @@ def test_watcher_closes_the_popup(phones: ConnectedPhones) -> None:
     device.watcher.when("Not now").click()
     device.watcher.start(interval=0.2)
     try:
-        wait_for(lambda: phone.effects.of("declined"), timeout_s=10, what="the watcher to close the pop-up")
+        wait_for(lambda: phone.effects.of("declined"), timeout_s=30, what="the watcher to close the pop-up")
     finally:
         device.watcher.stop()
 
@@ -293,7 +293,7 @@ def test_watcher_closes_the_popup(phones: ConnectedPhones) -> None:
 def test_watch_context_waits_until_nothing_pops_up(phones: ConnectedPhones) -> None:
     phone = phones(PhoneOptions(scenario=WORKBENCH, variant="popup"))
     device = uiautomator2.connect(phone.address)
-    device(text="Rate this app").wait(timeout=5)
+    device(text="Rate this app").wait(timeout=30)
     with device.watch_context(autostart=False) as context:
         context.when("Not now").click()
         context.wait_stable(seconds=1.0, timeout=20)
