@@ -6,6 +6,7 @@ little.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -53,6 +54,7 @@ HALF = [chunk({"content": "I look at "}), chunk({"content": "the"})]
 LONG_LINE = b"x" * 1_000_000
 WORDS = chunk({"content": "and so on " * 1_000})
 SUBMITTED = pieces_of(wants(call("submit_task", summary="Opens the tea.", task=TASK)))
+WHOLE = [*SUBMITTED, chunk(finish="tool_calls"), DONE]
 SLOW: list[Sent] = [SLOWLY, chunk({"content": "."})] * 500
 JSON = {"Content-Type": "application/json"}
 
@@ -225,7 +227,7 @@ BAD = {
     "a stall in the answer": Bad(always(streamed(*HALF, STALL)), "MODEL_UNAVAILABLE", QUICK),
     "an answer that is too slow": Bad(always(streamed(*HALF, *SLOW)), "MODEL_UNAVAILABLE", QUICK),
     "a stall after the answer": Bad(
-        always(streamed(*SUBMITTED, chunk(finish="tool_calls"), DONE, STALL)),
+        always(streamed(*WHOLE, STALL)),
         "",
         QUICK,
     ),
@@ -238,7 +240,9 @@ BAD = {
     ),
     "a line without an end": Bad(always(Reply(endless(LONG_LINE))), "MODEL_UNAVAILABLE", TWICE),
     "a compressed answer": Bad(
-        always(Reply([b"\x1f\x8b"], headers={"Content-Encoding": "gzip"})), "MODEL_UNAVAILABLE", QUICK
+        always(Reply([gzip.compress(b"".join(WHOLE))], headers={"Content-Encoding": "gzip"})),
+        "MODEL_UNAVAILABLE",
+        QUICK,
     ),
 }
 

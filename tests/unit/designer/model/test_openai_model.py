@@ -12,6 +12,7 @@ import pytest
 from pydantic import JsonValue
 
 from droidfleet_designer.conversation import Answer, Instruction, Message, Picture, Request, Stop, ToolCall, Turn, Usage
+from droidfleet_designer.model import openai_model
 from droidfleet_designer.model.form import MAX_ADAPTATIONS
 from droidfleet_designer.model.openai_model import OpenAIModel
 from droidfleet_designer.model.port import (
@@ -169,6 +170,20 @@ async def test_nothing_of_another_account_is_taken_from_the_environment(
     assert headers["authorization"] == f"Bearer {key or 'none'}"
 
 
+async def test_a_server_elsewhere_is_asked_through_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with model_server(FINE) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        model = OpenAIModel(ModelSettings(base_url="http://models.invalid/v1", model="m"), clock=CLOCK)
+        await ask(model)
+        await model.close()
+    assert proxy.asked[0].headers["host"] == "models.invalid"
+
+
 # Fields that a server does not know -----------------------------------------------------------------------------------
 
 NO_OPTIONS = failed(400, "Unrecognized request argument supplied: stream_options")
@@ -292,6 +307,12 @@ async def test_a_whole_answer_is_kept_whatever_comes_after_it(after: list[bytes]
     async with served(always(Reply([*whole, *after]))) as (model, _):
         turn = await ask(model, within_s=SHORT_S)
     assert (turn.answer.text, turn.stop, turn.usage.estimated) == ("Fine.", Stop.DONE, True)
+
+
+async def test_the_end_of_a_stream_is_not_waited_for_as_long_as_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_model, "TAIL_S", SHORT_S)
+    async with served(always(streamed(chunk(finish="stop"), STALL))) as (model, _), asyncio.timeout(LONG_S / 2):
+        assert (await ask(model, within_s=LONG_S)).stop is Stop.DONE
 
 
 async def test_who_stops_asking_closes_the_stream() -> None:
