@@ -18,6 +18,7 @@ import pytest
 from droidfleet_designer.conversation import Message, Stop, Turn
 from droidfleet_designer.log import Ending
 from droidfleet_designer.loop.limits import Limits
+from droidfleet_designer.model import openai_model
 from droidfleet_designer.model.openai_model import OpenAIModel
 from droidfleet_designer.model.port import Model, ToolSpec
 from droidfleet_designer.model.settings import ModelSettings
@@ -226,11 +227,8 @@ BAD = {
     "a stall before the answer": Bad(always(streamed(STALL)), "MODEL_UNAVAILABLE", QUICK),
     "a stall in the answer": Bad(always(streamed(*HALF, STALL)), "MODEL_UNAVAILABLE", QUICK),
     "an answer that is too slow": Bad(always(streamed(*HALF, *SLOW)), "MODEL_UNAVAILABLE", QUICK),
-    "a stall after the answer": Bad(
-        always(streamed(*WHOLE, STALL)),
-        "",
-        QUICK,
-    ),
+    "a stall after the answer": Bad(always(streamed(*WHOLE, STALL)), ""),
+    "a stall instead of the end": Bad(always(streamed(*WHOLE[:-1], STALL)), ""),
     "output without an end": Bad(always(streamed(*[WORDS] * 5_000)), "OUTPUT_CUT"),
     "thoughts without an end": Bad(
         always(streamed(*[chunk({"reasoning_content": "hmm " * 5_000})] * 500)), "OUTPUT_CUT", Limits(max_tokens=10**6)
@@ -245,6 +243,12 @@ BAD = {
         QUICK,
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def _short_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is real time."""
+    monkeypatch.setattr(openai_model, "TAIL_S", 0.2)
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
