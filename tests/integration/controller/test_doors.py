@@ -102,12 +102,13 @@ async def test_a_signal_ends_everything_in_order_with_its_code(
         [program, "serve"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
-        await until((data / SERVE_FILE).exists, within_s=30)
+        await until(lambda: (data / SERVE_FILE).exists() or process.poll() is not None, within_s=90)
+        assert process.poll() is None, "it ended by itself"
         where = json.loads((data / SERVE_FILE).read_text())
         broker = int((data / "nats" / "nats-server.pid").read_text())
         assert where["pid"] == process.pid
         process.send_signal(number)
-        await until(lambda: process.poll() is not None, within_s=20)
+        await until(lambda: process.poll() is not None)
         assert process.stderr is not None
         assert process.returncode == code, process.stderr.read().decode()
         assert not (data / SERVE_FILE).exists()
