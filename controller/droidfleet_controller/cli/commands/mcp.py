@@ -7,13 +7,16 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from droidfleet_controller.cli.options import DEFAULT_API, ApiOption, WordsOption
 from droidfleet_controller.cli.output import note
-from droidfleet_shared.errors import PreconditionError
+from droidfleet_shared.errors import PreconditionError, first_domain_error
+
+if TYPE_CHECKING:
+    from droidfleet_shared.protocol.effects import EffectWords
 
 
 def mcp(
@@ -58,17 +61,20 @@ def mcp(
 
     given = load_words(words)
     token = read_token(token_file)
-    with suppress(KeyboardInterrupt):
+    try:
         asyncio.run(_serve(http, token, given, api, allow_effects=allow_effects))
+    except BaseExceptionGroup as group:
+        told = first_domain_error(group)
+        if told is None:
+            raise
+        raise told from group
 
 
-async def _serve(http: str, token: str | None, words: object, api: str, *, allow_effects: bool) -> None:
+async def _serve(http: str, token: str | None, words: EffectWords, api: str, *, allow_effects: bool) -> None:
     from droidfleet_controller.mcp import serving  # noqa: PLC0415
     from droidfleet_shared.clock import SystemClock  # noqa: PLC0415
     from droidfleet_shared.net import parse_endpoint  # noqa: PLC0415
-    from droidfleet_shared.protocol.effects import EffectWords  # noqa: PLC0415
 
-    assert isinstance(words, EffectWords)
     task = asyncio.current_task()
     assert task is not None
     # Ended in order, so that phones are given back.

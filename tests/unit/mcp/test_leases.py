@@ -1,0 +1,101 @@
+"""Leases of other AI clients: one owner each, one call after the other, given back whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from droidfleet_controller.mcp import leases as module
+from droidfleet_controller.mcp.leases import Leases
+from droidfleet_designer.tools.tool import OutcomeKind
+from droidfleet_shared.clock import SystemClock
+from droidfleet_shared.errors import DroidfleetError
+from support.designer_phones import DEVICE, ScriptedPhones
+from support.waiting import until
+from support.workshops import APPS, MOVES, PAGES, WORDS
+
+
+@asynccontextmanager
+async def held(phones: ScriptedPhones) -> AsyncIterator[Leases]:
+    numbers = itertools.count(1)
+    leases = Leases(
+        phones=phones, holder="a test", clock=SystemClock(), words=WORDS, new_id=lambda: f"l-{next(numbers)}"
+    )
+    async with asyncio.TaskGroup() as group:
+        owner = group.create_task(leases.run())
+        await asyncio.sleep(0)
+        try:
+            yield leases
+        finally:
+            owner.cancel()
+
+
+def shop() -> ScriptedPhones:
+    phones = ScriptedPhones(PAGES, clock=SystemClock(), moves=MOVES, apps=APPS)
+    phones.now = "shop"
+    return phones
+
+
+async def test_a_phone_is_worked_under_its_lease_and_given_back() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        lease = await leases.open(DEVICE)
+        seen = await leases.call(lease, "screen", {})
+        assert "Green tea" in seen.text
+        assert phones.holder == "a test"
+        await leases.close(lease)
+        await leases.close(lease)
+        assert phones.holder == ""
+        with pytest.raises(DroidfleetError, match="LEASE_LOST"):
+            await leases.call(lease, "screen", {})
+
+
+async def test_what_cannot_be_undone_is_withheld() -> None:
+    async with held(shop()) as leases:
+        lease = await leases.open(DEVICE)
+        await leases.call(lease, "screen", {})
+        outcome = await leases.call(lease, "tap", {"screen": 1, "element": 3})
+        assert outcome.kind is OutcomeKind.NEEDS_APPROVAL
+
+
+async def test_there_is_nothing_to_submit_to() -> None:
+    async with held(shop()) as leases:
+        outcome = await leases.call(await leases.open(DEVICE), "submit_task", {"summary": "x", "task": {}})
+        assert outcome.code == "UNKNOWN_TOOL"
+
+
+async def test_a_phone_whose_holder_says_nothing_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_S", 0.01)
+    phones = shop()
+    async with held(phones) as leases:
+        await leases.open(DEVICE)
+        await until(lambda: leases.lease_of(DEVICE) is None)
+        assert phones.holder == ""
+
+
+async def test_a_phone_that_somebody_has_is_refused_and_nothing_is_held() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        await phones.open(DEVICE, holder="anna", ttl_s=30)
+        with pytest.raises(DroidfleetError, match="anna"):
+            await leases.open(DEVICE)
+        assert leases.lease_of(DEVICE) is None
+
+
+async def test_only_so_many_phones_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_LEASES", 0)
+    async with held(shop()) as leases:
+        with pytest.raises(DroidfleetError, match="TOO_MANY_LEASES"):
+            await leases.open(DEVICE)
+
+
+async def test_at_the_end_every_phone_is_given_back() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        await leases.open(DEVICE)
+        assert phones.holder == "a test"
+    assert phones.holder == ""
