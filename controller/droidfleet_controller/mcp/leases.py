@@ -18,7 +18,7 @@ from droidfleet_designer.ports import Phones
 from droidfleet_designer.tools.tool import Outcome, OutcomeKind
 from droidfleet_designer.tools.workshop import Workshop
 from droidfleet_shared.clock import Clock
-from droidfleet_shared.errors import DroidfleetError, ExhaustedError, PreconditionError
+from droidfleet_shared.errors import DroidfleetError, ExhaustedError, PreconditionError, UnavailableError
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.screen.snapshot import Snapshot
 
@@ -29,6 +29,9 @@ IDLE_S = 300.0
 
 MAX_LEASES = 16
 """Phones that are held at a time, by all clients of this process."""
+
+MAX_WAITING = 20
+"""Calls that wait for one phone."""
 
 MAX_CALLS = 2_000
 """Of one tool under one lease: far more than any work, and an end to going in circles."""
@@ -45,7 +48,11 @@ class _Call:
 @dataclass(slots=True, eq=False)
 class _Held:
     device: str
-    calls: asyncio.Queue[_Call | None] = field(default_factory=lambda: asyncio.Queue(maxsize=1))
+    calls: asyncio.Queue[_Call | None] = field(default_factory=asyncio.Queue)
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set as well when it could not be had; ``refusal`` says why."""
+    refusal: DroidfleetError | None = None
+    unwanted: bool = False
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -92,9 +99,15 @@ class Leases:
         assert self._group is not None
         lease, held = self._new_id(), _Held(device)
         self._held[lease] = held
-        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._group.create_task(self._own(lease, held, taken), name=f"lease {device}")
-        await taken
+        self._group.create_task(self._own(lease, held), name=f"lease {device}")
+        try:
+            await held.taken.wait()
+        except asyncio.CancelledError:
+            # Nobody would know the lease by its id.
+            held.unwanted = True
+            raise
+        if held.refusal is not None:
+            raise held.refusal
         return lease
 
     async def call(self, lease: str, name: str, arguments: Mapping[str, JsonValue]) -> Outcome:
@@ -105,15 +118,20 @@ class Leases:
         """
         held = self._of(lease)
         answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        await held.calls.put(_Call(name, arguments, self._new_id(), answer))
+        if held.calls.qsize() >= MAX_WAITING:
+            raise ExhaustedError(
+                "TOO_MANY_CALLS", f"{MAX_WAITING} calls wait for {held.device}.", hint="Wait for them."
+            )
+        held.calls.put_nowait(_Call(name, arguments, self._new_id(), answer))
         return await answer
 
     async def close(self, lease: str) -> None:
-        """Gives a phone back. Harmless when that is done already."""
+        """Gives a phone back, after the calls before it. Harmless when that is done already."""
         held = self._held.get(lease)
-        if held is not None:
-            await held.calls.put(None)
-            await held.gone.wait()
+        if held is None:
+            return
+        held.calls.put_nowait(None)
+        await held.gone.wait()
 
     def _of(self, lease: str) -> _Held:
         held = self._held.get(lease)
@@ -125,7 +143,8 @@ class Leases:
             )
         return held
 
-    async def _own(self, lease: str, held: _Held, taken: asyncio.Future[None]) -> None:
+    async def _own(self, lease: str, held: _Held) -> None:
+        """One lease from beginning to end. Whatever breaks ends this lease alone."""
         snapshots: dict[str, Snapshot] = {}
         workshop = Workshop(
             phones=self._phones,
@@ -140,22 +159,23 @@ class Leases:
             max_calls=MAX_CALLS,
         )
         try:
+            await workshop.enter()
+            held.taken.set()
             try:
-                await workshop.enter()
-            except DroidfleetError as error:
-                taken.set_exception(error)
-                return
-            taken.set_result(None)
-            try:
-                await self._serve(held, workshop, snapshots)
+                if not held.unwanted:
+                    await self._serve(held, workshop, snapshots)
             finally:
                 await workshop.leave()
+        except DroidfleetError as error:
+            held.refusal = error
+        except Exception as error:
+            log.exception("lease_broke", device=held.device)
+            held.refusal = UnavailableError("INTERNAL", f"this server made a mistake ({type(error).__name__}).")
         finally:
             del self._held[lease]
+            held.taken.set()
             held.gone.set()
             self._refuse_waiting(held)
-            if not taken.done():
-                taken.cancel()
 
     async def _serve(self, held: _Held, workshop: Workshop, snapshots: dict[str, Snapshot]) -> None:
         while True:

@@ -12,8 +12,10 @@ import pytest
 from droidfleet_controller.mcp import leases as module
 from droidfleet_controller.mcp.leases import Leases
 from droidfleet_designer.tools.tool import OutcomeKind
+from droidfleet_designer.tools.workshop import Workshop
 from droidfleet_shared.clock import SystemClock
 from droidfleet_shared.errors import DroidfleetError
+from droidfleet_shared.screen.snapshot import Snapshot
 from support.designer_phones import DEVICE, ScriptedPhones
 from support.waiting import until
 from support.workshops import APPS, MOVES, PAGES, WORDS
@@ -99,3 +101,59 @@ async def test_at_the_end_every_phone_is_given_back() -> None:
         await leases.open(DEVICE)
         assert phones.holder == "a test"
     assert phones.holder == ""
+
+
+async def test_calls_on_one_phone_are_done_one_after_the_other_and_only_so_many_wait() -> None:
+    async with held(shop()) as leases:
+        lease = await leases.open(DEVICE)
+        looks = [leases.call(lease, "screen", {}) for _ in range(module.MAX_WAITING + 2)]
+        answers = await asyncio.gather(*looks, return_exceptions=True)
+        seen = [each.text.partition(":")[0] for each in answers if not isinstance(each, BaseException)]
+        assert seen == [f"Screen {number}" for number in range(1, module.MAX_WAITING + 1)]
+        assert all("TOO_MANY_CALLS" in str(each) for each in answers[module.MAX_WAITING :])
+
+
+async def test_a_call_that_its_client_gave_up_holds_up_nobody() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        lease = await leases.open(DEVICE)
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(leases.call(lease, "wait", {"seconds": 0.5}))
+            await asyncio.sleep(0)
+            call.cancel()
+        assert "Green tea" in (await leases.call(lease, "screen", {})).text
+
+
+async def test_a_lease_that_its_client_gave_up_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    phones = shop()
+    looked, whole = asyncio.Event(), phones.look
+
+    async def slow(device: str) -> Snapshot:
+        await looked.wait()
+        return await whole(device)
+
+    monkeypatch.setattr(phones, "look", slow)
+    async with held(phones) as leases:
+        async with asyncio.TaskGroup() as group:
+            opening = group.create_task(leases.open(DEVICE))
+            await until(lambda: phones.holder)
+            opening.cancel()
+        looked.set()
+        await until(lambda: leases.lease_of(DEVICE) is None)
+        assert phones.holder == ""
+
+
+async def test_a_defect_ends_one_lease_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    phones = shop()
+
+    async def broken(*_: object, **__: object) -> object:
+        raise ZeroDivisionError
+
+    async with held(phones) as leases:
+        lease = await leases.open(DEVICE)
+        monkeypatch.setattr(Workshop, "call", broken)
+        with pytest.raises(ZeroDivisionError):
+            await leases.call(lease, "screen", {})
+        await until(lambda: leases.lease_of(DEVICE) is None)
+        monkeypatch.undo()
+        assert "Green tea" in (await leases.call(await leases.open(DEVICE), "screen", {})).text
