@@ -27,7 +27,8 @@ demo: install ## Run a shopping task on five virtual phones and show the results
 
 .PHONY: test
 test: install ## Run the whole test suite.
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@# Tests start hundreds of processes: without bytecode each of them would compile all of it again.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: lint
 lint: install ## Check format, lint, imports, protobuf files and generated files.
