@@ -163,7 +163,7 @@ async def test_a_cancel_ends_a_wait(nats_server: NatsServer) -> None:
         await controller.assign(assignment("a", task=waiting))
         await until(lambda: "StepStarted" in controller.kinds("a"))
         await controller.assign(assignment("a", task=waiting, wanted=Wanted.CANCEL))
-        assert await controller.ended("a", within_s=5) == "CANCELLED"
+        assert await controller.ended("a", within_s=20) == "CANCELLED"
 
 
 async def test_a_task_for_another_name_is_refused(nats_server: NatsServer) -> None:

@@ -121,7 +121,7 @@ async def test_a_cancel_stops_a_wait_on_a_real_phone(
         await controller.assign(assignment("a", task=waiting))
         await until(lambda: "StepStarted" in controller.kinds("a"), within_s=30)
         await controller.assign(assignment("a", task=waiting, wanted=Wanted.CANCEL))
-        assert await controller.ended("a", within_s=10) == "CANCELLED"
+        assert await controller.ended("a", within_s=20) == "CANCELLED"
 
 
 async def test_the_second_agent_of_a_name_on_one_host_is_refused_and_told_who_holds_it(
