@@ -8,18 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import signal
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from random import Random, SystemRandom
 
-import grpc
 import structlog
 
+from droidfleet_controller import process
 from droidfleet_controller.admin import sqlite_file
 from droidfleet_controller.admin.checks import Checks
 from droidfleet_controller.admin.rebuild import Rebuild
@@ -75,7 +73,6 @@ from droidfleet_shared.bus.link import BusLink
 from droidfleet_shared.clock import Clock, SystemClock
 from droidfleet_shared.errors import (
     DroidfleetError,
-    InvalidInputError,
     PreconditionError,
     UnavailableError,
     first_domain_error,
@@ -102,7 +99,7 @@ async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) 
     try:
         async with AsyncExitStack() as stack:
             controller = Controller(settings, stack, clock=SystemClock(), random=SystemRandom())
-            stop = stack.enter_context(_stop_signals())
+            stop = stack.enter_context(process.stop_signals())
             await controller.start()
             if ready is not None:
                 ready.set()
@@ -115,38 +112,6 @@ async def serve(settings: ServeSettings, *, ready: asyncio.Event | None = None) 
         raise error from group
     log.info("controller_stopped")
     return ended_by
-
-
-@contextmanager
-def _stop_signals() -> Iterator[asyncio.Future[signal.Signals]]:
-    loop = asyncio.get_running_loop()
-    stop: asyncio.Future[signal.Signals] = loop.create_future()
-
-    def end(number: signal.Signals) -> None:
-        if not stop.done():
-            stop.set_result(number)
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    # Outside the main thread there are no signals to take.
-    with suppress(RuntimeError, ValueError):
-        for number in numbers:
-            loop.add_signal_handler(number, end, number)
-    try:
-        yield stop
-    finally:
-        with suppress(RuntimeError, ValueError):
-            for number in numbers:
-                loop.remove_signal_handler(number)
-
-
-@asynccontextmanager
-async def _running(group: asyncio.TaskGroup, work: Coroutine[object, object, None], name: str) -> AsyncIterator[None]:
-    task = group.create_task(work, name=name)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 class Controller:
@@ -177,8 +142,8 @@ class Controller:
     async def start(self) -> None:
         """Starts everything, in the order of dependence."""
         settings, stack = self._settings, self._stack
-        _allow_many_files()
-        token = _token(settings.api_token_file)
+        process.allow_many_files()
+        token = process.read_token(settings.api_token_file)
         words = load_words(settings.effect_words)
         credentials = partial(load_credentials, settings.nats_credentials) if settings.nats else lambda: None
         credentials()  # what cannot be read is refused before anything is started
@@ -197,7 +162,7 @@ class Controller:
         log.info("controller_ready", **self._addresses(url))
 
     async def _run(self, work: Coroutine[object, object, None], name: str) -> None:
-        await self._stack.enter_async_context(_running(self._group, work, name))
+        await self._stack.enter_async_context(process.running(self._group, work, name))
 
     async def _open_database(self, data_id: str) -> None:
         url = self._settings.database or sqlite_url(self._settings.data / sqlite_file.DATABASE_FILE)
@@ -368,7 +333,7 @@ class Controller:
             schedules=ScheduleServicer(schedules=self._schedules),
             drafts=DraftServicer(drafts=drafting.drafts, trials=drafting.trials, acceptance=drafting.acceptance),
             admin=self._admin(),
-            credentials=_server_credentials(tls),
+            credentials=process.server_credentials(tls),
         )
         self._http = HttpServer(
             settings.http_endpoint,
@@ -473,33 +438,3 @@ class Controller:
         draft.write_text(json.dumps(content, indent=2) + "\n")
         draft.replace(file)
         self._stack.callback(file.unlink, missing_ok=True)
-
-
-def _allow_many_files() -> None:
-    """Each agent is a connection of the broker, which inherits our limit of open files: often 1,024 at first."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        token = file.read_text().strip()
-    except OSError as error:
-        raise InvalidInputError("BAD_SETTING", f"api_token_file: {file} cannot be read: {error.strerror}.") from error
-    if not token:
-        raise InvalidInputError("BAD_SETTING", f"api_token_file: {file} is empty.")
-    return token
-
-
-def _server_credentials(tls: tuple[Path, Path] | None) -> grpc.ServerCredentials | None:
-    if tls is None:
-        return None
-    try:
-        chain, key = (file.read_bytes() for file in tls)
-    except OSError as error:
-        raise InvalidInputError("BAD_SETTING", f"tls_cert, tls_key: {error.filename}: {error.strerror}.") from error
-    return grpc.ssl_server_credentials([(key, chain)])

@@ -18,7 +18,8 @@ from sqlalchemy import Connection
 
 from droidfleet_controller.drafts.plans import rollout_document, schedule_document
 from droidfleet_controller.drafts.record import Accepted, DraftState, StoredDraft
-from droidfleet_controller.drafts.service import Drafts, over, require_version, required, written
+from droidfleet_controller.drafts.rules import over, require_version, required, written
+from droidfleet_controller.drafts.service import Drafts
 from droidfleet_controller.drafts.trying import reviewed
 from droidfleet_controller.rollouts.service import Rollouts
 from droidfleet_controller.rollouts.views import StartRollout

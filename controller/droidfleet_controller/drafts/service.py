@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import zlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -11,19 +10,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from droidfleet_controller.drafts.approvals import Approvals
+from droidfleet_controller.drafts.documents import read_brief, read_version
 from droidfleet_controller.drafts.explorations import Explorations, lease_holder, no_model
 from droidfleet_controller.drafts.log import DraftLogs, Heard
-from droidfleet_controller.drafts.record import (
-    DraftIssue,
-    DraftState,
-    StoredDraft,
-    StoredEntry,
-    draft_not_found,
-    found,
+from droidfleet_controller.drafts.record import DraftIssue, DraftState, StoredDraft, StoredEntry, found
+from droidfleet_controller.drafts.rules import (
+    over,
+    require_not_begun,
+    require_reviewable,
+    require_version,
+    required,
+    written,
 )
 from droidfleet_controller.drafts.settings import DraftBounds, ModelFacts
 from droidfleet_controller.fleet.live import Live
@@ -45,16 +46,11 @@ from droidfleet_shared.errors import (
     PreconditionError,
 )
 from droidfleet_shared.protocol.effects import EffectWords
-from droidfleet_shared.protocol.pointers import pointer
 from droidfleet_shared.screen.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
 
 MAX_REQUEST_ID = 256
-MAX_BRIEF_BYTES = 64 * 1024
-MAX_DRAFT_BYTES = 1024 * 1024
-"""Of a person's version: a task of the largest size with its evidence."""
-
 PROBE_S = 10.0
 """The lease by which it is found out at once whether the phone can be had."""
 
@@ -117,7 +113,7 @@ class Drafts:
             UnavailableError: ``DEVICE_OFFLINE``.
             ExhaustedError: ``TOO_MANY_DRAFTS``.
         """
-        brief = _brief(asked.brief)
+        brief = read_brief(asked.brief)
         if len(asked.request_id) > MAX_REQUEST_ID:
             raise InvalidInputError("BAD_REQUEST_ID", f"request_id: at most {MAX_REQUEST_ID} characters.")
         request_id = asked.request_id or new_id("q")
@@ -274,7 +270,7 @@ class Drafts:
             PreconditionError: ``DRAFT_OVER``.
             ConflictError: ``STALE_VERSION``.
         """
-        proposal = _object(text)
+        proposal = read_version(text)
         draft = await self.get(draft_id)
         require_reviewable(draft)
         require_version(draft, version)
@@ -334,90 +330,6 @@ class Drafts:
         return await self._database.run(write)
 
 
-# What every change of a draft asks first.
-
-
-def required(connection: Connection, draft_id: str) -> StoredDraft:
-    """A draft that there is.
-
-    Raises:
-        NotFoundError: ``DRAFT_NOT_FOUND``.
-    """
-    draft = drafts.get(connection, draft_id)
-    if draft is None:
-        raise draft_not_found(draft_id)
-    return draft
-
-
-def require_reviewable(draft: StoredDraft) -> None:
-    """Refuses a draft that is no person's to change (yet, or any more).
-
-    Raises:
-        PreconditionError: ``DRAFT_OVER``, ``DRAFT_EXPLORING``, ``DRAFT_EMPTY``.
-    """
-    if draft.state in (DraftState.ACCEPTED, DraftState.DISCARDED):
-        raise over(draft)
-    if draft.state is DraftState.EXPLORING:
-        raise PreconditionError(
-            "DRAFT_EXPLORING",
-            f"draft {draft.draft_id!r} is still being explored.",
-            hint="Wait for its end, or stop it.",
-        )
-    if not draft.text:
-        raise PreconditionError(
-            "DRAFT_EMPTY",
-            f"the exploration of draft {draft.draft_id!r} ended without a task: {draft.code or draft.state.value}.",
-            hint="Start another; say more exactly what the phone should do.",
-        )
-
-
-def require_not_begun(draft: StoredDraft) -> None:
-    """Refuses to change a draft of which something may have been created already.
-
-    Raises:
-        PreconditionError: ``DRAFT_HALF_ACCEPTED``.
-    """
-    if draft.accepted is not None:
-        raise PreconditionError(
-            "DRAFT_HALF_ACCEPTED",
-            f"draft {draft.draft_id!r} was being accepted, and its end is not known.",
-            hint="Accept it again in the same way: what was created is found, and only the rest is created.",
-        )
-
-
-def require_version(draft: StoredDraft, version: int) -> None:
-    """Refuses a change of what somebody else changed meanwhile.
-
-    Raises:
-        ConflictError: ``STALE_VERSION``.
-    """
-    if draft.version != version:
-        raise ConflictError(
-            "STALE_VERSION",
-            f"draft {draft.draft_id!r} is in version {draft.version}, not {version} any more.",
-            hint="Look at it again, and decide on what it is now.",
-        )
-
-
-def written(done: bool, draft_id: str) -> None:
-    """Refuses a write that came after another one.
-
-    Raises:
-        ConflictError: ``STALE_VERSION``.
-    """
-    if not done:
-        raise ConflictError("STALE_VERSION", f"draft {draft_id!r} changed just now.", hint="Look at it again.")
-
-
-def over(draft: StoredDraft) -> PreconditionError:
-    """It was accepted or discarded."""
-    return PreconditionError(
-        "DRAFT_OVER",
-        f"draft {draft.draft_id!r} was {draft.state.value.lower()}.",
-        hint="Start another one.",
-    )
-
-
 def _audit(connection: Connection, draft: StoredDraft, command: str, actor: str) -> None:
     line = AuditLine(at=draft.updated_at, actor=actor, command=command, subject=f"draft {draft.draft_id}")
     events.add_audit(connection, line)
@@ -431,40 +343,3 @@ def _the_same(before: StoredDraft, brief: Brief) -> StoredDraft:
             hint="Use a new request id for a new draft.",
         )
     return before
-
-
-def _brief(text: str) -> Brief:
-    if len(text.encode()) > MAX_BRIEF_BYTES:
-        raise InvalidInputError("INVALID_BRIEF", f"the brief has more than {MAX_BRIEF_BYTES // 1024} KiB.")
-    try:
-        return Brief.model_validate_json(text)
-    except ValidationError as error:
-        issues = [
-            DraftIssue(
-                path=pointer(each["loc"]),
-                code="INVALID_BRIEF",
-                message=each["msg"].removeprefix("Value error, "),
-            )
-            for each in error.errors(include_url=False, include_input=False, include_context=False)
-        ]
-        first = issues[0]
-        raise InvalidInputError(
-            "INVALID_BRIEF",
-            f"the brief is not valid: {first.path or 'document'}: {first.message}",
-            hint="A brief has description, device and settings; docs/designer.md describes it.",
-            issues=issues,
-        ) from None
-
-
-def _object(text: str) -> Mapping[str, JsonValue]:
-    problem = f"it has more than {MAX_DRAFT_BYTES // 1024} KiB"
-    if len(text.encode(errors="replace")) <= MAX_DRAFT_BYTES:
-        try:
-            read = json.loads(text)
-        except (ValueError, RecursionError):
-            problem = "it is no JSON"
-        else:
-            if isinstance(read, dict):
-                return read
-            problem = "it is no JSON object"
-    raise InvalidInputError("INVALID_DRAFT", f"the draft cannot be read: {problem}.", hint="Nothing was changed.")

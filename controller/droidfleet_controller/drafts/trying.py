@@ -16,7 +16,8 @@ from droidfleet_controller.dispatch.reading import Executions
 from droidfleet_controller.dispatch.runs import Runs, RunTask
 from droidfleet_controller.dispatch.watch import Broadcast
 from droidfleet_controller.drafts.record import StoredDraft, Trial, tried
-from droidfleet_controller.drafts.service import MAX_REQUEST_ID, Drafts, require_reviewable, require_version, required
+from droidfleet_controller.drafts.rules import require_reviewable, require_version, required
+from droidfleet_controller.drafts.service import MAX_REQUEST_ID, Drafts
 from droidfleet_controller.drafts.trials import MAX_TRIAL_MS, trial_of
 from droidfleet_controller.ids import new_id
 from droidfleet_controller.store import drafts
