@@ -101,7 +101,7 @@ async def test_server_whose_place_stays_taken_is_named_with_what_to_do(
 async def test_slow_start_goes_on_over_the_calls_that_wait_for_it(
     phones: ConnectedPhones, adb_server: adb_support.AdbServer
 ) -> None:
-    slow = start(phones, Fault(on="server_start", do=FaultKind.SLOW, seconds=1.5))
+    slow = start(phones, Fault(on="server_start", do=FaultKind.SLOW, seconds=2 * SHORT_S))
     phone = AdbPhone(slow.address, adb_port=adb_server.port)
     with pytest.raises(PhoneUnavailableError):
         await phone.dump(deadline=within(SHORT_S))
