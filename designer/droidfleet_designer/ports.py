@@ -147,9 +147,18 @@ class ExplorationLog(ABC):
         """A piece of what the model says just now, for those who watch. Not kept: the whole is, when it is said."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A person's answer. ``by``: who gave it; empty: nobody did in time."""
+
+    allowed: bool
+    by: str = ""
+
+
 class Approver(ABC):
     """Whoever may allow what the guard withholds."""
 
     @abstractmethod
-    async def approve(self, approval_id: str, *, deadline: Deadline) -> bool:
-        """Waits for the answer to an `ApprovalAsked` entry that is logged already. No answer by the deadline: False."""
+    async def approve(self, approval_id: str, *, deadline: Deadline) -> Answered:
+        """Waits for the answer to an `ApprovalAsked` entry that is logged already. No answer by the deadline: it is not
+        allowed, by nobody."""

@@ -15,7 +15,7 @@ from droidfleet_designer.log import Ended, ToolEnded
 from droidfleet_designer.loop.explore import Exploration
 from droidfleet_designer.loop.limits import Limits
 from droidfleet_designer.model.port import Model
-from droidfleet_designer.ports import Approver, Phones, PlanCheck
+from droidfleet_designer.ports import Answered, Approver, Phones, PlanCheck
 from droidfleet_designer.tools.workshop import Workshop
 from droidfleet_shared.clock import Clock, Deadline, VirtualClock
 from droidfleet_shared.protocol.codes import ValidationCode
@@ -69,10 +69,11 @@ class Answers(Approver):
         self._clock = clock
         self._allow = allow
 
-    async def approve(self, approval_id: str, *, deadline: Deadline) -> bool:
+    async def approve(self, approval_id: str, *, deadline: Deadline) -> Answered:
         if self._allow is None:
             await self._clock.sleep(deadline.remaining())
-        return bool(self._allow)
+            return Answered(allowed=False)
+        return Answered(allowed=self._allow, by="Ada")
 
 
 class Trip:

@@ -25,7 +25,7 @@ from droidfleet_designer.log import Ended
 from droidfleet_designer.loop.explore import Exploration
 from droidfleet_designer.loop.limits import Limits
 from droidfleet_designer.model.port import Model, ToolSpec
-from droidfleet_designer.ports import Approver, DeviceFact, GroupFact, Phones, PlanCheck, Shot
+from droidfleet_designer.ports import Answered, Approver, DeviceFact, GroupFact, Phones, PlanCheck, Shot
 from droidfleet_designer.practice.planning import planned
 from droidfleet_designer.tools.workshop import Workshop
 from droidfleet_shared.clock import Clock, Deadline, VirtualClock
@@ -122,8 +122,8 @@ class Plans(PlanCheck):
 
 
 class _Nobody(Approver):
-    async def approve(self, approval_id: str, *, deadline: Deadline) -> bool:
-        return False
+    async def approve(self, approval_id: str, *, deadline: Deadline) -> Answered:
+        return Answered(allowed=False)
 
 
 class PracticeRun:

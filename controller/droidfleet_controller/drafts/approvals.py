@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from droidfleet_designer.ports import Approver
+from droidfleet_designer.ports import Answered, Approver
 from droidfleet_shared.clock import Deadline
 from droidfleet_shared.errors import PreconditionError
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 @dataclass(slots=True, eq=False)
 class _Asked:
     approval_id: str
-    allowed: bool | None = None
+    answered: Answered | None = None
     """None: nobody has answered."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -47,18 +47,18 @@ class Approvals:
             PreconditionError: ``APPROVAL_OVER``: it was answered, or nobody waits for it (any more).
         """
         asked = self._asked.get(draft_id)
-        if asked is None or asked.approval_id != approval_id or asked.allowed is not None:
+        if asked is None or asked.approval_id != approval_id or asked.answered is not None:
             raise PreconditionError(
                 "APPROVAL_OVER",
                 f"approval {approval_id!r} was answered already, or its time is over.",
                 hint="See what the draft waits for now.",
             )
-        asked.allowed = allowed
+        asked.answered = Answered(allowed=allowed, by=actor)
         asked.woken.set()
         log.info("approval_answered", draft_id=draft_id, approval_id=approval_id, allowed=allowed, actor=actor)
 
-    async def wait(self, draft_id: str, approval_id: str, *, deadline: Deadline) -> bool:
-        """Waits for the answer; False when none comes by the deadline."""
+    async def wait(self, draft_id: str, approval_id: str, *, deadline: Deadline) -> Answered:
+        """Waits for the answer; not allowed, by nobody, when none comes by the deadline."""
         asked = self._asked.get(draft_id)
         if asked is None or asked.approval_id != approval_id:
             self.asked(draft_id, approval_id)
@@ -68,7 +68,7 @@ class Approvals:
                 timer = group.create_task(_wake(asked, deadline), name="approval-deadline")
                 await asked.woken.wait()
                 timer.cancel()
-            return asked.allowed is True
+            return asked.answered or Answered(allowed=False)
         finally:
             if self._asked.get(draft_id) is asked:
                 del self._asked[draft_id]
@@ -84,5 +84,5 @@ class _DraftApprover(Approver):
         self._approvals = approvals
         self._draft_id = draft_id
 
-    async def approve(self, approval_id: str, *, deadline: Deadline) -> bool:
+    async def approve(self, approval_id: str, *, deadline: Deadline) -> Answered:
         return await self._approvals.wait(self._draft_id, approval_id, deadline=deadline)

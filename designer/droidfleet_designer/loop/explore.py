@@ -298,9 +298,9 @@ class Exploration:
                 until=until,
             )
         )
-        allowed = await self._approver.approve(approval_id, deadline=deadline)
-        await self._write(ApprovalAnswered(approval_id=approval_id, allowed=allowed))
-        return allowed
+        answered = await self._approver.approve(approval_id, deadline=deadline)
+        await self._write(ApprovalAnswered(approval_id=approval_id, allowed=answered.allowed, by=answered.by))
+        return answered.allowed
 
     def _not_allowed(self, withheld: Outcome) -> Outcome:
         return Outcome(OutcomeKind.NEEDS_APPROVAL, self._told("NOT_ALLOWED", why=withheld.why), code="NOT_ALLOWED")

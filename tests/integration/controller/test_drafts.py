@@ -293,6 +293,8 @@ async def test_what_cannot_be_undone_waits_for_a_person(tmp_path: Path, *, allow
         taps = [each for each in phone.done if each.call == "tap"]
         assert len(taps) == (2 if allowed else 1)
         assert (await fleet.draft(begun.draft_id)).state == draft_pb2.DRAFT_STATE_READY
+        [answered] = [each for each in await fleet.entries(begun.draft_id) if each["kind"] == "approval_answered"]
+        assert (answered["allowed"], str(answered["by"]).partition(":")[0]) == (allowed, "ipv4")
 
 
 async def test_an_edit_is_checked_as_the_proposal_was_and_kept_with_what_is_wrong(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from droidfleet_controller.drafts.approvals import Approvals
+from droidfleet_designer.ports import Answered
 from droidfleet_shared.errors import PreconditionError
 from support.clock import HandClock, settle
 from support.exploration_logs import ENDED, ENTRIES, Bench, bench_of
@@ -37,7 +38,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 @asynccontextmanager
 async def waiting(
     approvals: Approvals, clock: HandClock, approval_id: str = "a-1"
-) -> AsyncIterator[asyncio.Task[bool]]:
+) -> AsyncIterator[asyncio.Task[Answered]]:
     """An exploration that waits."""
     async with asyncio.TaskGroup() as group:
         approve = approvals.of("d-1").approve(approval_id, deadline=clock.deadline(LONG_S))
@@ -56,19 +57,19 @@ def refused(approvals: Approvals, approval_id: str = "a-1", *, draft_id: str = "
 async def test_a_person_answers(approvals: Approvals, clock: HandClock, allowed: bool) -> None:
     async with waiting(approvals, clock) as task:
         approvals.answer("d-1", "a-1", allowed=allowed, actor="Ada")
-        assert await task is allowed
+        assert await task == Answered(allowed=allowed, by="Ada")
 
 
 async def test_an_answer_that_comes_before_anybody_waits_counts(approvals: Approvals, clock: HandClock) -> None:
     approvals.asked("d-1", "a-1")
     approvals.answer("d-1", "a-1", allowed=True, actor="Ada")
-    assert await approvals.of("d-1").approve("a-1", deadline=clock.deadline(LONG_S))
+    assert (await approvals.of("d-1").approve("a-1", deadline=clock.deadline(LONG_S))).allowed
 
 
 async def test_without_an_answer_in_time_it_is_not_allowed(approvals: Approvals, clock: HandClock) -> None:
     async with waiting(approvals, clock) as task:
         await clock.move(LONG_S)
-        assert await task is False
+        assert await task == Answered(allowed=False)
 
 
 async def test_it_is_waited_for_until_its_time_is_over(approvals: Approvals, clock: HandClock) -> None:
@@ -81,7 +82,7 @@ async def test_the_first_answer_counts(approvals: Approvals, clock: HandClock) -
     async with waiting(approvals, clock) as task:
         approvals.answer("d-1", "a-1", allowed=False, actor="Ada")
         refused(approvals)
-        assert await task is False
+        assert not (await task).allowed
 
 
 async def test_an_answer_that_comes_too_late_is_refused(approvals: Approvals, clock: HandClock) -> None:
@@ -108,7 +109,7 @@ async def test_an_answer_to_something_else_is_refused(
 async def test_a_question_takes_answers_from_its_entry_in_the_log_on(bench: Bench) -> None:
     await bench.logs().of("d-1").append(ASKED)
     bench.approvals.answer("d-1", "a-1", allowed=True, actor="Ada")
-    assert await bench.approvals.of("d-1").approve("a-1", deadline=bench.clock.deadline(LONG_S))
+    assert (await bench.approvals.of("d-1").approve("a-1", deadline=bench.clock.deadline(LONG_S))).allowed
 
 
 async def test_an_exploration_that_ended_takes_no_answers(bench: Bench) -> None:
