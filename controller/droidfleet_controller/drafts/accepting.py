@@ -7,8 +7,10 @@ text, the rollout its request id, the schedule its name.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -18,7 +20,7 @@ from sqlalchemy import Connection
 
 from droidfleet_controller.drafts.plans import rollout_document, schedule_document
 from droidfleet_controller.drafts.record import Accepted, DraftState, StoredDraft
-from droidfleet_controller.drafts.rules import over, require_version, required, written
+from droidfleet_controller.drafts.rules import over, require_not_begun, require_version, required, written
 from droidfleet_controller.drafts.service import Drafts
 from droidfleet_controller.drafts.trying import reviewed
 from droidfleet_controller.rollouts.service import Rollouts
@@ -56,6 +58,14 @@ class AcceptDraft:
     actor: str = ""
 
 
+@dataclass(slots=True)
+class _Turn:
+    """Whose turn it is to accept a draft; ``waiting``: how many there are."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
 class Acceptance:
     """Accepts drafts."""
 
@@ -75,6 +85,7 @@ class Acceptance:
         self._library = library
         self._rollouts = rollouts
         self._schedules = schedules
+        self._turns: dict[str, _Turn] = {}
 
     async def accept(self, asked: AcceptDraft) -> StoredDraft:
         """Accepts it, or answers with what the same call created before.
@@ -85,6 +96,23 @@ class Acceptance:
             ConflictError: ``STALE_VERSION``; ``REVISION_EXISTS``, ``SCHEDULE_EXISTS``.
             InvalidInputError: what library, rollouts and schedules say. Then the draft is as it was.
         """
+        async with self._one_at_a_time(asked.draft_id):
+            return await self._accept(asked)
+
+    @asynccontextmanager
+    async def _one_at_a_time(self, draft_id: str) -> AsyncIterator[None]:
+        """Two who accept one draft at once do it one after the other."""
+        turn = self._turns.setdefault(draft_id, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self._turns[draft_id]
+
+    async def _accept(self, asked: AcceptDraft) -> StoredDraft:
         draft = await self._drafts.get(asked.draft_id)
         if draft.state is DraftState.ACCEPTED:
             if draft.accepted is not None and asked.request_id and draft.accepted.request_id == asked.request_id:
@@ -105,13 +133,22 @@ class Acceptance:
 
     async def _begin(self, draft: StoredDraft, plan: _Plan) -> bool:
         """Writes down that it is being accepted. True: somebody did before and did not come to the end."""
-        begun = Accepted(task_id=plan.task_id, revision=0, request_id=plan.asked.request_id)
+        asked = plan.asked
+        begun = Accepted(
+            task_id=plan.task_id,
+            revision=0,
+            schedule=(asked.schedule or plan.task_id) if asked.use is Use.SCHEDULE else "",
+            rollout_id=Use.ROLLOUT.value if asked.use is Use.ROLLOUT else "",
+        )
         now = self._clock.now()
 
         def write(connection: Connection) -> bool:
             current = required(connection, draft.draft_id)
             require_version(current, plan.asked.version)
             if current.accepted is not None:
+                if current.accepted != begun:
+                    # What the first one began may be there already.
+                    require_not_begun(current)
                 return True
             noted = replace(current, accepted=begun, updated_at=now)
             written(drafts.replace(connection, noted, version=current.version), draft.draft_id)

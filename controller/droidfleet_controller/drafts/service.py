@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import zlib
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +37,7 @@ from droidfleet_controller.store.events import AuditLine
 from droidfleet_designer.draft.check import Checked, check
 from droidfleet_designer.draft.draft import Brief
 from droidfleet_designer.ports import PlanCheck, Shot
+from droidfleet_designer.tools.workshop import BEFORE
 from droidfleet_shared.clock import Clock
 from droidfleet_shared.errors import (
     ConflictError,
@@ -294,6 +296,9 @@ class Drafts:
     ) -> tuple[str, tuple[DraftIssue, ...]]:
         """The text that is kept of a person's version, and what is wrong with it."""
         kept = await self._database.run(partial(drafts.snapshots, draft_id=draft.draft_id))
+        kept.pop(BEFORE, None)  # what was in front before is nothing that the exploration did
+        # Marks are what the person was shown, not what a document says that they were.
+        proposal = {**proposal, "marks": _marks(draft)}
 
         def work() -> Checked:
             snapshots = {name: Snapshot.model_validate_json(zlib.decompress(body)) for name, body in kept.items()}
@@ -328,6 +333,15 @@ class Drafts:
             return gone
 
         return await self._database.run(write)
+
+
+def _marks(draft: StoredDraft) -> JsonValue:
+    try:
+        read = json.loads(draft.text)
+    except ValueError:
+        return []
+    marks: JsonValue = read.get("marks", []) if isinstance(read, dict) else []
+    return marks
 
 
 def _audit(connection: Connection, draft: StoredDraft, command: str, actor: str) -> None:

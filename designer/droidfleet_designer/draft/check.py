@@ -14,12 +14,17 @@ from pydantic import JsonValue
 from droidfleet_designer.draft.draft import Brief, Draft
 from droidfleet_designer.draft.evidence import find_evidence
 from droidfleet_designer.draft.marks import LOWERED_PERCENT, marked
-from droidfleet_designer.draft.normalise import kept_notes, normalise
+from droidfleet_designer.draft.normalise import ProposalCode, kept_notes, normalise
 from droidfleet_designer.prompts.sentences import sentence
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.issues import Issue
 from droidfleet_shared.protocol.validate import validate_template
 from droidfleet_shared.screen.snapshot import Snapshot
+
+MAX_DEPTH = 200
+"""Levels of JSON: far more than a task has, and few enough for every reader."""
+
+_SIMPLER = "Hand over the task as plain JSON of the protocol."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ def check(
     ``person``: a person's version of a draft, whose probabilities stay as they are. May take seconds where there is
     much to match.
     """
+    if (unreadable := _unreadable(proposal)) is not None:
+        return Checked(None, (unreadable,))
     made = normalise(proposal, brief=brief)
     if made.task is None:
         return Checked(None, tuple(made.issues))
@@ -81,6 +88,32 @@ def check(
         ),
         (),
     )
+
+
+def _unreadable(proposal: Mapping[str, JsonValue]) -> Issue | None:
+    """Why this cannot even be looked at: it is nested without end, holds half a character or a number without end."""
+    task = proposal.get("task")
+    try:
+        text = json.dumps(proposal, ensure_ascii=False, allow_nan=False)
+        text.encode()
+        nested = max(_depth(text), _depth(task) if isinstance(task, str) else 0)
+    except (ValueError, RecursionError) as error:
+        return Issue("", ProposalCode.BAD_PROPOSAL, f"it is no JSON that can be read: {type(error).__name__}", _SIMPLER)
+    if nested > MAX_DEPTH:
+        return Issue("", ProposalCode.BAD_PROPOSAL, f"it is nested {nested} levels deep", _SIMPLER)
+    return None
+
+
+def _depth(text: str) -> int:
+    """How deep brackets are open at most; those in texts count, too, which only errs on the safe side."""
+    deepest = depth = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth = max(0, depth - 1)
+    return deepest
 
 
 def _in_task(issues: tuple[Issue, ...]) -> list[Issue]:

@@ -126,7 +126,7 @@ class _Reading:
             # Many models write an object within arguments as a text.
             try:
                 given = json.loads(given)
-            except ValueError:
+            except (ValueError, RecursionError):
                 given = None
         if not isinstance(given, dict):
             self._wrong(("task",), "there is no task", "Give the whole task of protocol v1 as a JSON object.")

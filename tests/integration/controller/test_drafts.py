@@ -371,6 +371,32 @@ async def test_an_accepted_draft_becomes_what_was_asked_for_once(
         assert await refused(fleet.drafts.DiscardDraft(discard, timeout=CALL_S)) == "DRAFT_OVER"
 
 
+async def test_two_who_accept_at_once_get_one_thing(tmp_path: Path) -> None:
+    async with bench(tmp_path, EXPLORES) as (fleet, _):
+        item = await fleet.ready(name="read-tea")
+        uses = (draft_pb2.DRAFT_USE_TASK, draft_pb2.DRAFT_USE_ROLLOUT)
+        both = [fleet.accept(item, use, request_id=str(use)) for use in uses]
+        answers = await asyncio.gather(*both, return_exceptions=True)
+        [accepted] = [each for each in answers if isinstance(each, draft_pb2.Draft)]
+        assert (await fleet.made("read-tea"))[1] == bool(accepted.accepted.rollout_id)
+
+
+async def test_another_use_than_the_one_that_was_cut_off_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cut_off(*_: object, **__: object) -> object:
+        monkeypatch.undo()
+        raise ConnectionAbortedError("the process ended")
+
+    async with bench(tmp_path, EXPLORES) as (fleet, _):
+        item = await fleet.ready(name="read-tea")
+        monkeypatch.setattr(accepting.Acceptance, "_end", cut_off)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await fleet.accept(item, draft_pb2.DRAFT_USE_ROLLOUT)
+        assert await refused(fleet.accept(item, draft_pb2.DRAFT_USE_TASK)) == "DRAFT_HALF_ACCEPTED"
+        assert (await fleet.accept(item, draft_pb2.DRAFT_USE_ROLLOUT)).accepted.rollout_id
+
+
 LINES = [
     (Library, "save", "before"),
     (Library, "save", "after"),
