@@ -48,6 +48,7 @@ class RunTask(Arguments):
     """Of `run_task`: a task of the library, or a document."""
 
     device: Name
+    lease: Name | None = None
     task_id: Name | None = None
     task: dict[str, JsonValue] | None = None
     inputs: dict[str, JsonValue] = Field(default_factory=dict)

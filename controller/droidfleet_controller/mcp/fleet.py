@@ -15,15 +15,15 @@ from droidfleet.v1 import execution_pb2
 from droidfleet_controller.cli.client import ControllerClient
 from droidfleet_controller.cli.documents import execution_document, issue_documents, state_of
 from droidfleet_controller.mcp import arguments as given
-from droidfleet_controller.mcp.answers import ToolResult
+from droidfleet_controller.mcp.answers import ToolResult, of_error
 from droidfleet_controller.mcp.leases import Leases
 from droidfleet_controller.mcp.phones import ApiPhones
+from droidfleet_designer.draft.marks import marked
 from droidfleet_designer.observation.observe import observe
 from droidfleet_designer.observation.quoting import quoted
 from droidfleet_designer.prompts.reference import reference
 from droidfleet_designer.tools.arguments import Arguments
-from droidfleet_shared.errors import DroidfleetError, InvalidInputError, PreconditionError
-from droidfleet_shared.protocol.codes import WarningCode
+from droidfleet_shared.errors import DroidfleetError, InvalidInputError, PreconditionError, UnavailableError
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.validate import validate_document
 
@@ -37,6 +37,11 @@ EXPIRY = timedelta(minutes=2)
 
 RUN_S = 3_600.0
 """A client waits no longer for a run; it goes on."""
+
+LOOK_S = 0.5
+"""Between two looks at a run."""
+
+TERMINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT", "EXPIRED", "REJECTED", "LOST"})
 
 MAX_TASKS = 200
 
@@ -61,7 +66,7 @@ class FleetTools:
         self._allow_effects = allow_effects
         self._new_id = new_id
 
-    async def call(self, asked: Arguments, *, lease_of: Callable[[str], str | None], progress: Progress) -> ToolResult:  # noqa: PLR0911 - one for each tool
+    async def call(self, asked: Arguments, *, progress: Progress) -> ToolResult:  # noqa: PLR0911 - one for each tool
         """Carries a call out.
 
         Raises:
@@ -82,7 +87,7 @@ class FleetTools:
             case given.ValidateTask(task=task):
                 return await self._validated(task)
             case given.RunTask():
-                return await self._run(asked, lease_of=lease_of, progress=progress)
+                return await self._run(asked, progress=progress)
             case given.ListTasks():
                 return await self._tasks()
             case given.GetTask(task_id=task_id):
@@ -124,25 +129,57 @@ class FleetTools:
 
     # Running --------------------------------------------------------------------------------------------------------
 
-    async def _run(
-        self, asked: given.RunTask, *, lease_of: Callable[[str], str | None], progress: Progress
-    ) -> ToolResult:
+    async def _run(self, asked: given.RunTask, *, progress: Progress) -> ToolResult:
         what, text = await self._task_of(asked)
-        self._require_harmless(text)
-        lease = lease_of(asked.device)
-        if lease is not None:
-            # An execution waits for a phone that somebody holds: for ourselves, too.
-            await self._leases.close(lease)
-        request_id = asked.request_id or self._new_id()
-        started = await self._asked(
-            lambda: self._client.run_task(
-                what, devices=[asked.device], request_id=f"mcp-{request_id}", expires_in=EXPIRY, values=asked.inputs
-            )
-        )
-        result = await self._watched(started.executions[0].execution_id, progress)
-        if lease is None:
-            return result
+        self._require_harmless(text, asked.inputs)
+        if asked.lease is None:
+            if self._leases.holds(asked.device):
+                raise PreconditionError(
+                    "DEVICE_BUSY",
+                    f"{asked.device} is leased here.",
+                    hint="Give your lease of it, or wait until it is released.",
+                )
+            return await self._started_and_watched(asked, what, progress)
+        if self._leases.device_of(asked.lease) != asked.device:
+            raise InvalidInputError("BAD_ARGUMENTS", f"the lease is of another phone than {asked.device}.")
+        # An execution waits for a phone that somebody holds: for ourselves, too.
+        await self._leases.close(asked.lease)
+        try:
+            result = await self._started_and_watched(asked, what, progress)
+        except DroidfleetError as error:
+            result = of_error(error)
         return await self._taken_again(asked.device, result)
+
+    async def _started_and_watched(
+        self, asked: given.RunTask, what: execution_pb2.TaskRef | str, progress: Progress
+    ) -> ToolResult:
+        request_id = asked.request_id or self._new_id()
+
+        async def start() -> str:
+            started = await self._asked(
+                lambda: self._client.run_task(
+                    what,
+                    devices=[asked.device],
+                    request_id=f"mcp-{request_id}",
+                    expires_in=EXPIRY,
+                    values=asked.inputs,
+                )
+            )
+            return started.executions[0].execution_id
+
+        async with asyncio.TaskGroup() as group:
+            starting = group.create_task(start(), name=f"run on {asked.device}")
+            try:
+                # Carried to its end: what has begun has an id by which it can be ended.
+                execution_id = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                with suppress(DroidfleetError):
+                    await self._ended(await starting)
+                raise
+        return await self._watched(execution_id, progress)
+
+    async def _ended(self, execution_id: str) -> None:
+        await self._asked(lambda: self._client.cancel(execution_id, reason="its client cancelled the call"))
 
     async def _taken_again(self, device: str, result: ToolResult) -> ToolResult:
         facts = dict(result.facts or {})
@@ -163,46 +200,46 @@ class FleetTools:
         text = json.dumps(asked.task)
         return text, text
 
-    def _require_harmless(self, text: str) -> None:
-        outcome = validate_document(text, words=self._words)
-        if outcome.errors:
+    def _require_harmless(self, text: str, inputs: dict[str, JsonValue]) -> None:
+        """Withholds a task with a step that may do what cannot be undone, judged with the values that it runs with."""
+        document = json.loads(text)
+        if isinstance(document, dict) and inputs:
+            before = document.get("inputValues")
+            document["inputValues"] = {**(before if isinstance(before, dict) else {}), **inputs}
+        outcome = validate_document(json.dumps(document), words=self._words)
+        if outcome.errors or outcome.task is None:
             raise InvalidInputError("INVALID_TASK", _issues(outcome.errors), hint="Mend the task.")
-        found = [each for each in outcome.warnings if each.code is WarningCode.IRREVERSIBLE_EFFECT]
-        if found and not self._allow_effects:
+        if self._allow_effects:
+            return
+        made = marked(document, outcome.task, snapshots={}, words=self._words)
+        if made.marks:
             raise PreconditionError(
                 "NEEDS_APPROVAL",
-                f"withheld, nothing was run: {found[0].path}: {found[0].message}.",
+                f"withheld, nothing was run: {made.marks[0].path}: {made.marks[0].why}.",
                 hint="Only a person may run it: with droidfleet task run, or by starting this server with "
                 "--allow-effects.",
             )
 
     async def _watched(self, execution_id: str, progress: Progress) -> ToolResult:
-        loop = asyncio.get_running_loop()
-        changes: asyncio.Queue[execution_pb2.Execution | None] = asyncio.Queue(maxsize=100)
-
-        def follow() -> None:
-            for each in self._client.watch([execution_id]):
-                asyncio.run_coroutine_threadsafe(changes.put(each), loop).result()
-            asyncio.run_coroutine_threadsafe(changes.put(None), loop).result()
-
+        """Looks until it has ended: a stream would hold a thread for as long as the task takes."""
         try:
-            async with asyncio.timeout(RUN_S), asyncio.TaskGroup() as group:
-                group.create_task(asyncio.to_thread(follow), name=f"watch {execution_id}")
-                while (change := await changes.get()) is not None:
-                    await progress(change.steps_done, max(change.step_count, 1), state_of(change))
+            async with asyncio.timeout(RUN_S):
+                while True:
+                    execution = await self._asked(lambda: self._client.execution(execution_id))
+                    if state_of(execution) in TERMINAL:
+                        return _execution(execution)
+                    await progress(execution.steps_done, max(execution.step_count, 1), state_of(execution))
+                    await asyncio.sleep(LOOK_S)
         except asyncio.CancelledError:
             with suppress(DroidfleetError):
-                await asyncio.shield(
-                    asyncio.to_thread(self._client.cancel, execution_id, reason="its client cancelled the call")
-                )
+                await asyncio.shield(self._ended(execution_id))
             raise
-        except TimeoutError:
+        except (TimeoutError, UnavailableError):
             return ToolResult(
-                f"Execution {execution_id} goes on; see it with get_execution.",
+                f"Execution {execution_id} goes on, as far as is known; see it with get_execution.",
                 code="STILL_RUNNING",
                 facts={"executionId": execution_id},
             )
-        return _execution(await self._asked(lambda: self._client.execution(execution_id)))
 
 
 def _execution(execution: execution_pb2.Execution) -> ToolResult:

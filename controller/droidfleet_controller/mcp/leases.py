@@ -84,9 +84,17 @@ class Leases:
             self._group = group
             await asyncio.Event().wait()
 
-    def lease_of(self, device: str) -> str | None:
-        """The lease of a device that is held; None: it is not."""
-        return next((lease for lease, held in self._held.items() if held.device == device), None)
+    def device_of(self, lease: str) -> str:
+        """The device of a lease.
+
+        Raises:
+            PreconditionError: ``LEASE_LOST``.
+        """
+        return self._of(lease).device
+
+    def holds(self, device: str) -> bool:
+        """Whether somebody here has a device."""
+        return any(held.device == device for held in self._held.values())
 
     async def open(self, device: str) -> str:
         """Takes a phone; the lease's id.
@@ -105,6 +113,7 @@ class Leases:
         except asyncio.CancelledError:
             # Nobody would know the lease by its id.
             held.unwanted = True
+            held.calls.put_nowait(None)
             raise
         if held.refusal is not None:
             raise held.refusal
@@ -187,6 +196,8 @@ class Leases:
                 return
             if call is None:
                 return
+            if call.answer.done():
+                continue  # given up by its client before its turn came
             try:
                 outcome = await workshop.call(call.name, call.arguments, request_id=call.request_id)
             except BaseException as error:

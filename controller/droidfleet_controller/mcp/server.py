@@ -88,7 +88,7 @@ class Tools:
 
         if name in OWN:
             asked = OWN[name].model_validate(arguments)
-            return await self._fleet.call(asked, lease_of=self._leases.lease_of, progress=progress)
+            return await self._fleet.call(asked, progress=progress)
         if not tool.leased:
             ListDevices.model_validate(arguments)
             if name == "list_devices":

@@ -67,7 +67,7 @@ def check(
     assert made.schedule is not None
     assert made.retry is not None
     before = made.before if person else None
-    task = marked(made.task, valid.task, evidence=found.evidence, snapshots=snapshots, words=words, before=before)
+    task = marked(made.task, valid.task, snapshots=snapshots, words=words, before=before)
     language = brief.settings.language
     said = [*made.notes]
     for remark, step_id in found.remarks:

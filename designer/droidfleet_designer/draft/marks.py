@@ -1,6 +1,6 @@
 """Which steps of a task do what cannot be undone, and how that is kept from happening unseen. Pure.
 
-A step is judged by what withholds the same call while exploring: the words of its selector, of the element that the
+A step is judged by what withholds the same call while exploring: the words of its selector, of the elements that the
 selector matched, and Enter outside a search. Its `probability` is lowered until a person sets it back.
 """
 
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from droidfleet_designer.draft.draft import Evidence, Mark
+from droidfleet_designer.draft.draft import Mark
+from droidfleet_designer.draft.looks import Look, looks_at
 from droidfleet_designer.observation.observe import Element, Observation, observe
 from droidfleet_designer.tools import guard
 from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.protocol.pointers import resolve
+from droidfleet_shared.protocol.selector import Selector
 from droidfleet_shared.protocol.steps import (
     ClickStep,
     DragStep,
@@ -30,11 +32,15 @@ from droidfleet_shared.protocol.steps import (
 from droidfleet_shared.protocol.steps.touching import KeyName
 from droidfleet_shared.protocol.task import TaskTemplate
 from droidfleet_shared.protocol.tree import walk
-from droidfleet_shared.screen.node import Bounds
+from droidfleet_shared.protocol.values import MissingValueError, UnfitValueError, input_texts, resolve_step
+from droidfleet_shared.screen.matching import Matched
 from droidfleet_shared.screen.snapshot import Snapshot
 
 LOWERED_PERCENT = 30
 """What a step that cannot be undone is lowered to: a first run does it seldom, and shows that it is there."""
+
+MAX_JUDGED = 100
+"""Distinct screens on which a step is judged, the newest first."""
 
 _LINE_ENDS = ("\n", "\r")
 
@@ -53,7 +59,6 @@ def marked(
     document: Task,
     task: TaskTemplate,
     *,
-    evidence: Iterable[Evidence],
     snapshots: Mapping[str, Snapshot],
     words: EffectWords,
     before: Iterable[Mark] | None = None,
@@ -66,7 +71,7 @@ def marked(
     known = None if before is None else {each.step_id: each for each in before}
     made = deepcopy(document)
     marks: list[Mark] = []
-    judge = _Judge(evidence, snapshots, words)
+    judge = _Judge(task, snapshots, words)
     for path, step in walk(task.steps):
         why = judge.why(path, step)
         if not why:
@@ -86,57 +91,84 @@ def marked(
 
 
 class _Judge:
-    """Judges the steps of one task in their order, by what their selectors matched."""
+    """Judges the steps of one task in their order, by what their selectors matched on any screen that was seen: what
+    names a harmless button on one may name another on the next."""
 
-    def __init__(self, evidence: Iterable[Evidence], snapshots: Mapping[str, Snapshot], words: EffectWords) -> None:
-        self._proved = {each.path: each for each in evidence}
-        self._snapshots = snapshots
+    def __init__(self, task: TaskTemplate, snapshots: Mapping[str, Snapshot], words: EffectWords) -> None:
+        self._looks = looks_at(snapshots)[:MAX_JUDGED]
         self._words = words
+        self._inputs = input_texts(task)
         self._observations: dict[str, Observation] = {}
         self._field: Element | None = None
-        """That was typed into last, so that a key goes there."""
+        """That was typed into last, while nothing else can have the focus: a key goes there."""
+        self._field_in = ""
+        """The list of steps in which that was."""
 
-    def why(self, path: str, step: Step) -> str:  # noqa: PLR0911 - one for each action
+    def why(self, path: str, step: Step) -> str:
         """Why the step may do what cannot be undone, a clause; empty: nothing says so."""
+        meant = self._meant(step)
+        field = self._field if self._field_in == path.rpartition("/")[0] else None
+        if step.touches and not isinstance(step, KeyStep):
+            self._field = None
+        if isinstance(meant, InputStep):
+            typed = (each for each, _ in self._elements(meant.selector) if each.kind == "field")
+            self._field, self._field_in = next(typed, None), path.rpartition("/")[0]
+            field = self._field
+        return self._judged(meant, field)
+
+    def _judged(self, step: Step, field: Element | None) -> str:  # noqa: PLR0911 - one for each action
         raw: Task = step.model_dump(mode="json", by_alias=True, exclude_none=True)
         match step:
             case ClickStep() | LongClickStep():
-                return self._touched(f"{path}/selector", raw)
+                return self._touched(step.selector, raw)
             case SelectOptionStep():
-                return self._touched(f"{path}/option", raw)
+                return self._touched(step.option, raw) or self._touched(step.selector, raw)
             case DragStep():
-                return self._touched(f"{path}/to", raw) or self._touched(f"{path}/selector", raw)
-            case SwipeStep(direction="LEFT" | "RIGHT"):
-                dangers = (guard.danger(each) for each, _ in self._elements(f"{path}/selector"))
+                to = self._touched(step.to, raw) if step.to is not None else ""
+                return to or self._touched(step.selector, raw)
+            case SwipeStep(direction="LEFT" | "RIGHT") if step.selector is not None:
+                dangers = (guard.danger(each) for each, _ in self._elements(step.selector))
                 return next((each for each in dangers if each), "")
             case InputStep():
-                fields = (each for each, _ in self._elements(f"{path}/selector") if each.kind == "field")
-                self._field = next(fields, None)
                 sends = step.submit or any(end in step.value for end in _LINE_ENDS)
-                return (guard.enter(self._field) or guard.by_selector(raw, self._words)) if sends else ""
+                return (guard.enter(field) or guard.by_selector(raw, self._words)) if sends else ""
             case KeyStep(key=KeyName.ENTER):
-                return guard.enter(self._field)
+                return guard.enter(field)
+            case KeyStep(key=KeyName.DELETE) if field is None:
+                return guard.DELETES
             case _:
                 return ""
 
-    def _touched(self, path: str, raw: Task) -> str:
-        reasons = (guard.on_element(each, raw, seen, self._words) for each, seen in self._elements(path))
+    def _meant(self, step: Step) -> Step:
+        """The step with the values that are known."""
+        try:
+            return resolve_step(step, inputs=self._inputs, outputs={})
+        except (MissingValueError, UnfitValueError):
+            return step
+
+    def _touched(self, selector: Selector, raw: Task) -> str:
+        if selector.point is not None:
+            return "a point is touched, whatever is there"
+        if "${outputs." in selector.model_dump_json():
+            return "what is touched is known only when it runs"
+        reasons = (guard.on_element(each, raw, seen, self._words) for each, seen in self._elements(selector))
         return next((each for each in reasons if each), "") or guard.by_selector(raw, self._words)
 
-    def _elements(self, path: str) -> Iterator[tuple[Element, Observation]]:
-        """What a selector matched, as elements: the row around a label as well as the label."""
-        proof = self._proved.get(path)
-        if proof is None or proof.bounds is None:
-            return
-        where = Bounds(*proof.bounds)
-        seen = self._observation(proof.snapshot)
-        for each in seen.elements.values():
-            around = each.kind != "list" and "scrollable" not in each.states
-            if each.bounds == where or (around and each.bounds.contains(*where.center)):
-                yield each, seen
+    def _elements(self, selector: Selector) -> Iterator[tuple[Element, Observation]]:
+        """What a selector matches, as elements: the row around a label as well as the label."""
+        for look in self._looks:
+            outcome = look.matcher.match(selector, touch=False)
+            if not isinstance(outcome, Matched):
+                continue
+            where = outcome.visible_bounds
+            seen = self._observation(look)
+            for each in seen.elements.values():
+                around = each.kind != "list" and "scrollable" not in each.states
+                if each.bounds == where or (around and each.bounds.contains(*where.center)):
+                    yield each, seen
 
-    def _observation(self, name: str) -> Observation:
-        if name not in self._observations:
-            number = int(name.removeprefix("s"))
-            self._observations[name] = observe(self._snapshots[name], number=number, words=self._words)
-        return self._observations[name]
+    def _observation(self, look: Look) -> Observation:
+        if look.id not in self._observations:
+            number = int(look.id.removeprefix("s"))
+            self._observations[look.id] = observe(look.snapshot, number=number, words=self._words)
+        return self._observations[look.id]

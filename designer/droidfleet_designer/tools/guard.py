@@ -20,6 +20,8 @@ from droidfleet_shared.protocol.effects import EffectWords
 from droidfleet_shared.screen.node import Bounds
 from droidfleet_shared.screen.snapshot import Snapshot
 
+DELETES = "Delete is pressed where no field has the focus, so it may delete what is selected"
+
 _LINE_ENDS = ("\n", "\r")
 _SIDEWAYS = ("LEFT", "RIGHT")
 _CENTRE = (50, 50)
@@ -46,7 +48,7 @@ def why_withheld(  # noqa: PLR0911 - one for each rule
         case PressKey(key="ENTER"):
             return enter(_focused_field(seen))
         case PressKey(key="DELETE") if _focused_field(seen) is None:
-            return "Delete is pressed where no field has the focus, so it may delete what is selected"
+            return DELETES
         case Swipe(direction=direction) if direction in _SIDEWAYS:
             touched = [element] if element is not None else list(_at(_CENTRE, seen, snapshot))
             return next((danger(each) for each in touched if each.danger), "")

@@ -167,6 +167,12 @@ async def test_two_clients_do_not_work_one_phone(tmp_path: Path) -> None:
         lease = await one.lease()
         refused = await two.call("lease_device", device=AGENT)
         assert (refused.is_error, refused.structured_content["code"]) == (True, "DEVICE_BUSY")
+        run = await two.call("run_task", device=AGENT, task=HARMLESS)
+        assert run.structured_content["code"] == "DEVICE_BUSY"
+        assert "Tea" in text_of(await one.call("screen", lease=lease))
+        broken = await one.call("run_task", device=AGENT, lease=lease, task=HARMLESS, inputs={"none": 1})
+        assert broken.is_error
+        assert "Tea" in text_of(await one.call("screen", lease=lease)), "a run that was refused costs no lease"
         await one.call("release_device", lease=lease)
         assert await two.lease()
 
@@ -195,12 +201,12 @@ async def test_a_task_runs_once_on_the_phone_that_its_client_holds(tmp_path: Pat
             ],
         }
         async with by_stdio(fleet) as client:
-            await client.lease()
+            lease = await client.lease()
             for _ in range(2):
-                ran = await client.call("run_task", device=AGENT, task=task, request_id="once")
+                ran = await client.call("run_task", device=AGENT, lease=lease, task=task, request_id="once")
                 assert not ran.is_error, ran
                 assert ran.structured_content["result"]["outputs"] == {"name": "Green tea"}
-                assert ran.structured_content["lease"]
+                lease = ran.structured_content["lease"]
             assert len(fleet.phone.done) == 1
             found = await client.call("get_execution", execution_id=ran.structured_content["executionId"])
             assert found.structured_content["state"] == "SUCCEEDED"
@@ -245,6 +251,8 @@ async def test_a_call_that_is_cancelled_ends_its_execution(tmp_path: Path) -> No
             call.cancel()
             await eventually(ended)
 
+
+HARMLESS = {"schemaVersion": 1, "taskId": "back", "steps": [{"id": "back", "action": "BACK"}]}
 
 REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("tap", {"lease": "l-nothing", "screen": 1, "element": 1}, "LEASE_LOST"),

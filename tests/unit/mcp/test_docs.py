@@ -12,7 +12,7 @@ from droidfleet_controller.mcp.tools import tools
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "mcp.md").read_text()
 PACKAGE = ROOT / "controller" / "droidfleet_controller" / "mcp"
-OF_THE_API = {"INVALID_TASK", "FILE_UNREADABLE"}
+OF_THE_API = {"INVALID_TASK", "FILE_UNREADABLE", "DEVICE_BUSY"}
 """Told by other pages."""
 
 

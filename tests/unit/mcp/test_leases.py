@@ -75,7 +75,7 @@ async def test_a_phone_whose_holder_says_nothing_is_given_back(monkeypatch: pyte
     phones = shop()
     async with held(phones) as leases:
         await leases.open(DEVICE)
-        await until(lambda: leases.lease_of(DEVICE) is None)
+        await until(lambda: not leases.holds(DEVICE))
         assert phones.holder == ""
 
 
@@ -85,7 +85,7 @@ async def test_a_phone_that_somebody_has_is_refused_and_nothing_is_held() -> Non
         await phones.open(DEVICE, holder="anna", ttl_s=30)
         with pytest.raises(DroidfleetError, match="anna"):
             await leases.open(DEVICE)
-        assert leases.lease_of(DEVICE) is None
+        assert not leases.holds(DEVICE)
 
 
 async def test_only_so_many_phones_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ async def test_a_lease_that_its_client_gave_up_is_not_kept(monkeypatch: pytest.M
             await until(lambda: phones.holder)
             opening.cancel()
         looked.set()
-        await until(lambda: leases.lease_of(DEVICE) is None)
+        await until(lambda: not leases.holds(DEVICE))
         assert phones.holder == ""
 
 
@@ -154,6 +154,19 @@ async def test_a_defect_ends_one_lease_and_no_other(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(Workshop, "call", broken)
         with pytest.raises(ZeroDivisionError):
             await leases.call(lease, "screen", {})
-        await until(lambda: leases.lease_of(DEVICE) is None)
+        await until(lambda: not leases.holds(DEVICE))
         monkeypatch.undo()
         assert "Green tea" in (await leases.call(await leases.open(DEVICE), "screen", {})).text
+
+
+async def test_a_call_that_was_given_up_before_its_turn_is_not_done() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        lease = await leases.open(DEVICE)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(leases.call(lease, "screen", {}))
+            later = group.create_task(leases.call(lease, "stop_app", {"package": "com.example.chat"}))
+            await asyncio.sleep(0)
+            later.cancel()
+        await leases.call(lease, "screen", {})
+        assert not phones.done
