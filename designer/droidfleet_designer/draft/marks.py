@@ -111,8 +111,7 @@ class _Judge:
         if step.touches and not isinstance(step, KeyStep):
             self._field = None
         if isinstance(meant, InputStep):
-            typed = (each for each, _ in self._elements(meant.selector) if each.kind == "field")
-            self._field, self._field_in = next(typed, None), path.rpartition("/")[0]
+            self._field, self._field_in = self._typed_into(meant.selector), path.rpartition("/")[0]
             field = self._field
         return self._judged(meant, field)
 
@@ -138,6 +137,13 @@ class _Judge:
                 return guard.DELETES
             case _:
                 return ""
+
+    def _typed_into(self, selector: Selector) -> Element | None:
+        """The field that a selector names; one in which Enter may send, if it names several on different screens."""
+        fields = [each for each, _ in self._elements(selector) if each.kind == "field"]
+        # One that holds a text does not show its hint any more, and so not what it is for.
+        telling = [each for each in fields if each.words] or fields
+        return next((each for each in telling if guard.enter(each)), next(iter(telling), None))
 
     def _meant(self, step: Step) -> Step:
         """The step with the values that are known."""
