@@ -8,7 +8,7 @@ import hmac
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,10 @@ PATH = "/mcp"
 MAX_SESSIONS = 32
 SESSION_IDLE_S = 1_800.0
 STOP_GRACE_S = 2
+
+LEAVE_S = 60.0
+"""For phones to be given back, each after the call that it is at."""
+
 MAX_TOKEN_BYTES = 10_000
 
 REMEDY = "Listen on loopback (127.0.0.1); for other machines put a proxy with TLS in front of it."
@@ -46,7 +50,7 @@ REMEDY = "Listen on loopback (127.0.0.1); for other machines put a proxy with TL
 @asynccontextmanager
 async def mcp_server(
     *, api: str, clock: Clock, words: EffectWords, allow_effects: bool
-) -> AsyncIterator[Server[object]]:
+) -> AsyncIterator[tuple[Server[object], Leases]]:
     """The protocol's server over a controller, and the leases that it holds; all phones are given back at the end."""
     with ControllerClient(api) as client:
         phones = ApiPhones(client)
@@ -62,13 +66,28 @@ async def mcp_server(
         async with asyncio.TaskGroup() as group:
             owner = group.create_task(leases.run(), name="leases")
             try:
-                yield Tools(leases=leases, fleet=fleet, phones=phones).server()
+                yield Tools(leases=leases, fleet=fleet, phones=phones).server(), leases
             finally:
                 owner.cancel()
 
 
-async def serve_stdio(server: Server[object]) -> None:
-    """Serves one client on standard input and output, until it ends its side."""
+async def serve_stdio(server: Server[object], leases: Leases, *, ended: asyncio.Event) -> None:
+    """Serves one client on standard input and output, until it ends its side. ``ended``: the phones are given back, and
+    the process ends."""
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(_serve_streams(server), name="mcp stdio")
+        asked = group.create_task(ended.wait(), name="mcp end")
+        await asyncio.wait({serving, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if not serving.done():
+            with suppress(Exception):
+                async with asyncio.timeout(LEAVE_S):
+                    await leases.close_all()
+            # A thread reads standard input, and waits for a line that may never come: nothing else ends it.
+            os._exit(0)
+        asked.cancel()
+
+
+async def _serve_streams(server: Server[object]) -> None:
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 

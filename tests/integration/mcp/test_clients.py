@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -310,3 +311,20 @@ async def test_an_address_that_others_reach_is_refused(tmp_path: Path) -> None:
             _, said = await process.communicate()
         assert process.returncode == 4
         assert b"UNSAFE_ADDRESS" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_the_server_though_its_client_says_nothing(number: signal.Signals) -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(str(PROGRAM), "mcp", stdin=pipe, stdout=pipe, stderr=pipe)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    async with asyncio.timeout(START_S):
+        answer = json.loads(await process.stdout.readline())
+        assert answer["result"]["serverInfo"]["name"] == "droidfleet"
+        process.send_signal(number)
+        _, said = await process.communicate()
+    assert (process.returncode, said) == (0, b"")

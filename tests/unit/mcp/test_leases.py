@@ -170,3 +170,11 @@ async def test_a_call_that_was_given_up_before_its_turn_is_not_done() -> None:
             later.cancel()
         await leases.call(lease, "screen", {})
         assert not phones.done
+
+
+async def test_all_phones_are_given_back_at_once_when_that_is_asked_for() -> None:
+    phones = shop()
+    async with held(phones) as leases:
+        await leases.open(DEVICE)
+        await leases.close_all()
+        assert (leases.holds(DEVICE), phones.holder) == (False, "")

@@ -77,13 +77,18 @@ async def _serve(http: str, token: str | None, words: EffectWords, api: str, *, 
 
     task = asyncio.current_task()
     assert task is not None
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
     # Ended in order, so that phones are given back.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel if http else ended.set)
     with suppress(asyncio.CancelledError):
-        async with serving.mcp_server(api=api, clock=SystemClock(), words=words, allow_effects=allow_effects) as server:
+        async with serving.mcp_server(api=api, clock=SystemClock(), words=words, allow_effects=allow_effects) as (
+            server,
+            leases,
+        ):
             if http:
                 endpoint = parse_endpoint(http, setting="--http")
                 await serving.serve_http(server, endpoint, token=token, ready=lambda url: note(f"serving {url}"))
             else:
-                await serving.serve_stdio(server)
+                await serving.serve_stdio(server, leases, ended=ended)
     sys.stdout.flush()
