@@ -118,27 +118,31 @@ class _Search:
             message = "what only a picture shows cannot be proved on the lines of a screen"
             self._issue(named.path, EvidenceCode.NOT_PROVABLE, message, _ONLY_IN_TREE)
             return
-        selector = self._meant(named.path, written, named.step.id)
-        around = self._meant(named.path, named.around, named.step.id) if named.around is not None else None
+        selector = self._meant(named, written)
+        around = self._meant(named, named.around) if named.around is not None else None
         if selector is None or (named.around is not None and around is None):
             return
         self._search(named, selector, around)
 
-    def _meant(self, path: str, selector: Selector, step_id: str) -> Selector | None:
+    def _meant(self, named: Named, selector: Selector) -> Selector | None:
         """The selector with the values of its references; None: it cannot be known, and that was said."""
         holder = WaitStep(id="_", action="WAIT", selector=selector)
         try:
             return resolve_step(holder, inputs=self._inputs, outputs={}).selector
         except MissingValueError as error:
-            if error.reference.startswith("${outputs."):
-                self.remarks.append((Remark.OUTPUT_UNPROVED, step_id))
+            of_output = error.reference.startswith("${outputs.")
+            if of_output and named.asked is not Asked.ONE_TO_TOUCH:
+                self.remarks.append((Remark.OUTPUT_UNPROVED, named.step.id))
                 return None
             message = f"{quoted(error.reference)} has no value with which the selector could be tried"
             hint = "Give the input the `default` with which you saw the element, or name the element otherwise."
+            if of_output:
+                message = f"what {quoted(error.reference)} will be is not known, and the step touches what it names"
+                hint = "Name what is touched by what you saw; a value that is read may be looked for, not touched."
         except UnfitValueError as error:
             message = f"with its values {quoted(error.field)} is no selector: {error.reason}"
             hint = "Correct the default of its input."
-        self._issue(path, EvidenceCode.NOT_PROVABLE, message, hint)
+        self._issue(named.path, EvidenceCode.NOT_PROVABLE, message, hint)
         return None
 
     def _search(self, named: Named, selector: Selector, around: Selector | None) -> None:
