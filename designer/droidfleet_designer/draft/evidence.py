@@ -1,8 +1,9 @@
 """Proves each selector of a task on the screens that the exploration saw. Pure.
 
 What counts is what the executor would have done on such a screen: the same matcher, the same rule for what is touched
-and what only has to be there. The first screen that proves a selector, along the way that was walked and in the app that
-the task has opened by then, is its evidence. What nothing proves is an issue that tells the model what there was instead.
+and what only has to be there. The first screen that proves a selector is its evidence, along the way that was walked
+and in the app that the task has opened by then. What nothing proves is an issue that tells the model what there was
+instead.
 """
 
 from __future__ import annotations
